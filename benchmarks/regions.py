@@ -118,12 +118,12 @@ def softmax_4096(columns: int, host_rows: int) -> Region:
 
 
 REGIONS: tuple[Region, ...] = (
-    Region("softmax 65536x256", softmax, ((65536 * 4, 256),), ((32768, 256),)),
+    Region("softmax 262144x256", softmax, ((65536 * 4, 256),), ((32768, 256),)),
     softmax_4096(8192, 1024),
     softmax_4096(32768, 256),
     softmax_4096(131072, 64),
     Region("log_softmax 8192x50257", log_softmax, ((8192, 50257),), ((128, 50257),)),
-    Region("layer_norm 65536x1024", layer_norm, ((65536 * 2, 1024), (1024,), (1024,)), ((8192, 1024), (1024,), (1024,))),
+    Region("layer_norm 131072x1024", layer_norm, ((65536 * 2, 1024), (1024,), (1024,)), ((8192, 1024), (1024,), (1024,))),
     Region(
         "residual_layer_norm 65536x768",
         residual_layer_norm,
@@ -134,20 +134,20 @@ REGIONS: tuple[Region, ...] = (
     Region("gelu 16384x16384", gelu, ((16384, 16384),), ((4096, 2048),)),
     Region("bias_gelu 65536x3072 bf16", bias_gelu, ((65536, 3072), (3072,)), ((4096, 3072), (3072,)), None, torch.bfloat16),
     Region(
-        "residual_chain 64x256x56x56",
+        "residual_chain 128x256x56x56",
         residual_chain,
         ((128, 256, 56, 56), (128, 256, 56, 56), (256, 1, 1), (256, 1, 1)),
         ((8, 256, 56, 56), (8, 256, 56, 56), (256, 1, 1), (256, 1, 1)),
     ),
     Region("swiglu 32768x11008 bf16", swiglu, ((32768, 11008),) * 2, ((1024, 11008),) * 2, None, torch.bfloat16),
     Region(
-        "batch_norm_relu 128x64x112x112",
+        "batch_norm_relu 256x64x112x112",
         batch_norm_relu,
         ((256, 64, 112, 112), (64,), (64,), (64,), (64,)),
         ((8, 64, 112, 112), (64,), (64,), (64,), (64,)),
     ),
     Region(
-        "group_norm 64x64x128x128 g8",
+        "group_norm 128x64x128x128 g8",
         group_norm,
         ((128, 64, 128, 128), (64,), (64,)),
         ((8, 64, 128, 128), (64,), (64,)),

@@ -2,7 +2,10 @@
 // exact, reassociating, guarded or finite-only (docs/design.md, section 3).
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ir/ir.h"
@@ -23,7 +26,8 @@ struct Result {
   std::vector<std::pair<std::int32_t, std::string>> left;
 };
 
-/// The pass list, in order, over the captured graph.
-Result rewrite(const ir::Graph& captured, const Options& options);
+/// The pass list, in order, over the captured graph. `keep` names captured nodes that must stay extern, with the reason:
+/// those whose kernels were rejected; it appears in `left`.
+Result rewrite(const ir::Graph& captured, const Options& options, const std::map<std::int32_t, std::string>& keep = {});
 
 }  // namespace cudaagent::rewrite
