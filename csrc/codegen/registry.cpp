@@ -1,0 +1,15 @@
+#include "codegen/registry.h"
+
+namespace cudaagent::codegen {
+
+const std::vector<Template>& templates() {
+  static const std::vector<Template> all = {
+      host_map(),
+      host_reduce_rows(),
+      host_reduce_columns(),
+      host_reduce_split(),
+  };
+  return all;
+}
+
+}  // namespace cudaagent::codegen
