@@ -60,8 +60,11 @@ cache::Key candidate_key(const std::string& fingerprint, const codegen::Target& 
 codegen::Candidate find_candidate(const schedule::Region& region, const std::string& fingerprint,
                                   const codegen::Target& target, const Options& options, const cache::Store& store) {
   if (const auto entry = store.get(candidate_key(fingerprint, target, options))) {
-    const Json json = Json::parse(entry->payload, nullptr, false);
-    if (json.is_object()) return json.get<codegen::Candidate>();
+    try {
+      return Json::parse(entry->payload).get<codegen::Candidate>();
+    } catch (const Json::exception& error) {  // written by another version: choose anew
+      log(LogLevel::info, std::string("cache: unreadable candidate record: ") + error.what());
+    }
   }
   return codegen::choose(region.body, target);
 }

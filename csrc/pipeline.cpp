@@ -1,0 +1,214 @@
+#include "pipeline.h"
+
+#include <chrono>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "pipeline_claims.h"
+#include "pipeline_kernels.h"
+#include "pipeline_measure.h"
+#include "pipeline_report.h"
+#include "rewrite/rewrite.h"
+
+namespace cudaagent {
+
+namespace {
+
+// After this many rounds of rejections everything still unproved stays with eager.
+constexpr int most_rounds = 8;
+// A kernel must not be slower than eager beyond the noise of a few interleaved runs.
+constexpr double slower_than_eager = 1.10;
+
+class Walk {
+ public:
+  Walk(const ir::Graph& captured, const Options& options, TensorHost* host)
+      : captured_(captured),
+        options_(options),
+        host_(host),
+        device_(device_of(captured)),
+        target_(target_of(device_, options)),
+        machine_(machine_of(target_)),
+        store_(options.cache_dir, options.cache_layers) {}
+
+  // One round through the rooms. True when nothing was rejected.
+  bool round(bool last) {
+    rewritten_ = timed("rewrite", [&] { return rewrite::rewrite(captured_, options_, keep_); });
+    plan_ = timed("schedule", [&] { return schedule::schedule(rewritten_.graph, machine_, options_); });
+    timed("codegen_jit", [&] { build_kernels(plan_, target_, options_, store_, built_, counts_); return 0; });
+    groups_ = timed("claims", [&] { return group_claims(captured_, plan_); });
+    if (host_ && options_.verify) timed("verify", [&] { judge_groups(); return 0; });
+    if (host_ && options_.measure) timed("measure", [&] { measure_groups(); return 0; });
+    return !reject(last);
+  }
+
+  std::unique_ptr<runtime::Program> program(const std::vector<bool>& bound) {
+    std::vector<std::shared_ptr<runtime::Kernel>> kernels;
+    for (const schedule::Region& region : plan_.regions) {
+      kernels.push_back(region.kind == schedule::RegionKind::generated ? loaded(region) : nullptr);
+    }
+    return timed("runtime", [&] { return runtime::make_program(plan_, kernels, bound, *host_); });
+  }
+
+  Json report() const {
+    return make_report({captured_, plan_, rewritten_, built_, groups_, verdicts_, counts_, timings_, device_, target_});
+  }
+
+ private:
+  template <class Body>
+  auto timed(const char* room, const Body& body) {
+    const auto start = std::chrono::steady_clock::now();
+    auto result = body();
+    timings_[room] += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return result;
+  }
+
+  std::shared_ptr<runtime::Kernel> loaded(const schedule::Region& region) {
+    return load_kernel(*built_.at(schedule::fingerprint(region.body)), device_).value();
+  }
+
+  bool has_kernels(const ProofGroup& group) const {
+    for (const std::int32_t r : group.regions) {
+      if (!kernel_of(r).rejection.empty()) return false;
+    }
+    return true;
+  }
+
+  const Built& kernel_of(std::int32_t region) const {
+    return *built_.at(schedule::fingerprint(plan_.regions[static_cast<std::size_t>(region)].body));
+  }
+
+  // A verdict holds for this claim, these sources and candidates, this precision, this card and driver.
+  cache::Key verdict_key(const ProofGroup& group) const {
+    std::string sources;
+    for (const std::int32_t r : group.regions) sources += kernel_of(r).binary_key;
+    cache::Key key;
+    key.kind = cache::Kind::record;
+    key.fields = {{"what", "verdict"},
+                  {"claim", group.key},
+                  {"kernels", sha256(sources)},
+                  {"precision", std::to_string(static_cast<int>(options_.precision))},
+                  {"device", device_key(device_, options_)}};
+    return key;
+  }
+
+  bool recall(const ProofGroup& group) {
+    const auto entry = store_.get(verdict_key(group));
+    if (!entry) return false;
+    const Json json = Json::parse(entry->payload, nullptr, false);
+    if (json.is_discarded()) return false;
+    verdicts_[group.key] = json.get<verify::Verdict>();
+    measured_.insert(group.key);
+    ++counts_.record_hits;
+    return true;
+  }
+
+  void judge_groups() {
+    std::vector<const ProofGroup*> asked;
+    std::vector<verify::Claim> claims;
+    for (const ProofGroup& group : groups_) {
+      if (verdicts_.count(group.key) || !has_kernels(group)) continue;
+      if (!group.untestable.empty()) {
+        verdicts_[group.key] = {verify::Status::untested, group.untestable, {}, 0, 0};
+        continue;
+      }
+      if (recall(group)) continue;
+      ++counts_.record_misses;
+      verdicts_[group.key] = {};
+      asked.push_back(&group);
+      claims.push_back(make_claim(group, plan_, built_));
+    }
+    if (claims.empty()) return;
+    std::vector<verify::Verdict> verdicts = verify::judge(claims, device_, options_, *host_);
+    for (std::size_t i = 0; i < asked.size(); ++i) verdicts_[asked[i]->key] = std::move(verdicts[i]);
+  }
+
+  void measure_groups() {
+    for (const ProofGroup& group : groups_) {
+      const auto it = verdicts_.find(group.key);
+      if (it == verdicts_.end() || it->second.status != verify::Status::passed) continue;
+      if (!measured_.insert(group.key).second) continue;
+      const Times times = measure(group, plan_, built_, device_, *host_);
+      it->second.kernel_us = times.kernel_us;
+      it->second.eager_us = times.eager_us;
+      store_.put(verdict_key(group), Json(it->second).dump());
+    }
+  }
+
+  // Why this group may not be installed; empty when it may.
+  std::string objection(const ProofGroup& group) const {
+    for (const std::int32_t r : group.regions) {
+      if (!kernel_of(r).rejection.empty()) return kernel_of(r).rejection;
+    }
+    if (!host_ || !options_.verify) return "";
+    const verify::Verdict& verdict = verdicts_.at(group.key);
+    if (verdict.status != verify::Status::passed) return "not proved: " + verdict.reason;
+    if (options_.measure && verdict.eager_us > 0 && verdict.kernel_us > slower_than_eager * verdict.eager_us) {
+      return "slower than eager here";
+    }
+    return "";
+  }
+
+  // Sends the captured nodes of rejected groups back to eager. True when something was rejected.
+  bool reject(bool last) {
+    const std::size_t before = keep_.size();
+    for (const ProofGroup& group : groups_) {
+      const std::string why = objection(group);
+      if (why.empty()) continue;
+      log(LogLevel::info, "rejected " + plan_.regions[static_cast<std::size_t>(group.regions[0])].name + ": " + why);
+      for (const std::int32_t r : group.regions) {
+        for (const std::int32_t node : plan_.regions[static_cast<std::size_t>(r)].nodes) {
+          const std::int32_t origin = plan_.graph.nodes[static_cast<std::size_t>(node)].origin;
+          if (origin >= 0) keep_.try_emplace(origin, why);
+        }
+      }
+    }
+    if (keep_.size() == before) return false;
+    if (last) {
+      for (std::size_t n = 0; n < captured_.nodes.size(); ++n) {
+        keep_.try_emplace(static_cast<std::int32_t>(n), "too many kernels of this graph were rejected");
+      }
+    }
+    return true;
+  }
+
+  const ir::Graph& captured_;
+  const Options& options_;
+  TensorHost* host_;
+  Device device_;
+  codegen::Target target_;
+  schedule::Machine machine_;
+  cache::Store store_;
+  std::map<std::int32_t, std::string> keep_;
+  rewrite::Result rewritten_;
+  schedule::Plan plan_;
+  BuiltMap built_;
+  std::vector<ProofGroup> groups_;
+  std::map<std::string, verify::Verdict> verdicts_;
+  std::set<std::string> measured_;
+  CacheCounts counts_;
+  std::map<std::string, double> timings_;
+};
+
+}  // namespace
+
+Optimized optimize(const ir::Graph& captured, const std::vector<bool>& bound, const Options& options, TensorHost& host) {
+  ir::check(captured);
+  Walk walk(captured, options, &host);
+  for (int round = 1; !walk.round(round == most_rounds); ++round) {
+  }
+  Optimized optimized;
+  optimized.program = walk.program(bound);
+  optimized.report = walk.report();
+  return optimized;
+}
+
+Json compile_only(const ir::Graph& captured, const Options& options) {
+  ir::check(captured);
+  Walk walk(captured, options, nullptr);
+  for (int round = 1; !walk.round(round == most_rounds); ++round) {
+  }
+  return walk.report();
+}
+
+}  // namespace cudaagent

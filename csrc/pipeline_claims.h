@@ -1,0 +1,27 @@
+// From regions to claims the verifier can judge: which captured nodes a run of generated regions stands for.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "pipeline_kernels.h"
+#include "verify/verify.h"
+
+namespace cudaagent {
+
+/// Generated regions that are proved together: one region, or several where a value between them exists in no captured
+/// graph (a decomposition split over two kernels), so that only their joint result has a truth.
+struct ProofGroup {
+  std::vector<std::int32_t> regions;  ///< indices into the plan, ascending
+  ir::Graph truth;                    ///< the captured nodes they stand for
+  std::vector<std::int32_t> captured_nodes;
+  std::vector<ir::ValueId> inputs, outputs;  ///< rewritten values, parallel to truth's inputs and outputs
+  std::string untestable;                    ///< not empty: why no truth can be made
+  std::string key;                           ///< equal keys are equal claims: bodies, truth
+};
+
+std::vector<ProofGroup> group_claims(const ir::Graph& captured, const schedule::Plan& plan);
+
+verify::Claim make_claim(const ProofGroup& group, const schedule::Plan& plan, const BuiltMap& built);
+
+}  // namespace cudaagent
