@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -16,6 +17,7 @@ using Json = nlohmann::json;
 enum class DType : std::uint8_t { f32, f64, f16, bf16, i8, i16, i32, i64, u8, b8, c64, c128, c32, u16, u32, u64, f8e4m3fn, f8e5m2, other };
 
 const char* dtype_name(DType dtype);
+const char* dtype_short_name(DType dtype);       ///< "f32": the enumerator's own name, for printing
 DType dtype_from_name(const std::string& name);  ///< unknown names give DType::other
 std::int64_t dtype_size(DType dtype);            ///< bytes per element; 0 for `other`
 bool is_float(DType dtype);                      ///< f32, f64, f16, bf16
@@ -77,6 +79,7 @@ using ArgList = std::vector<Arg>;
 ///       {"device": "cuda:0"} | {"layout": "strided"} | {"memory_format": "..."} | {"c": [re, im]} | [ ... ]
 struct Arg {
   std::variant<None, Ref, bool, std::int64_t, double, Complex, std::string, DType, Device, Layout, MemoryFormat, ArgList> v;
+  /// Same kind, same bits: 0.0 differs from -0.0, and a NaN equals itself.
   bool operator==(const Arg&) const;
 
   template <class T>
@@ -94,6 +97,12 @@ struct NamedArg {
   Arg value;
   bool operator==(const NamedArg&) const;
 };
+
+/// The argument of that name, null when it is left out.
+const Arg* find_arg(const std::vector<NamedArg>& args, std::string_view name);
+/// A list of integers as an Arg, and back; InternalError when `arg` is something else.
+Arg int_list(const std::vector<std::int64_t>& values);
+std::vector<std::int64_t> as_int_list(const Arg& arg);
 
 /// Every tensor reference in `args`, in order of appearance, lists included.
 std::vector<std::int32_t> references(const std::vector<NamedArg>& args);

@@ -83,7 +83,8 @@ Graph subgraph(const Graph& graph, const std::vector<std::int32_t>& nodes, const
 
 /// One line a node: "%5: f32[4, 8] = prim::add(%1, %3)".
 std::string print(const Graph& graph);
-std::string print_type(const TensorType& type);
+std::string print_type(const TensorType& type);  ///< "f32[4, 8]"; strides and device only where not the plain ones
+std::string print_arg(const Arg& arg);
 
 /// SHA-256 of the canonical form: values renumbered by first use; names, origins and targets left out.
 std::string fingerprint(const Graph& graph);
