@@ -4,7 +4,7 @@
 #include <chrono>
 #include <cmath>
 
-#include "jit/driver.h"
+#include "jit/device.h"
 
 namespace cudaagent {
 

@@ -4,7 +4,7 @@
 #include <set>
 #include <thread>
 
-#include "jit/driver.h"
+#include "jit/device.h"
 
 namespace cudaagent {
 
