@@ -1,6 +1,7 @@
 #include "pipeline.h"
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -33,12 +34,12 @@ class Walk {
 
   // One round through the rooms. True when nothing was rejected.
   bool round(bool last) {
-    rewritten_ = timed("rewrite", [&] { return rewrite::rewrite(captured_, options_, keep_); });
-    plan_ = timed("schedule", [&] { return schedule::schedule(rewritten_.graph, machine_, options_); });
-    timed("codegen_jit", [&] { build_kernels(plan_, target_, options_, store_, built_, counts_); return 0; });
-    groups_ = timed("claims", [&] { return group_claims(captured_, plan_); });
-    if (host_ && options_.verify) timed("verify", [&] { judge_groups(); return 0; });
-    if (host_ && options_.measure) timed("measure", [&] { measure_groups(); return 0; });
+    in_room("rewrite", [&] { rewritten_ = rewrite::rewrite(captured_, options_, keep_); });
+    in_room("schedule", [&] { plan_ = schedule::schedule(rewritten_.graph, machine_, options_); });
+    in_room("codegen, jit", [&] { build_kernels(plan_, target_, options_, store_, built_, counts_); });
+    in_room("claims", [&] { groups_ = group_claims(captured_, plan_); });
+    if (host_ && options_.verify) in_room("verify", [&] { judge_groups(); });
+    if (host_ && options_.measure) in_room("measure", [&] { measure_groups(); });
     return !reject(last);
   }
 
@@ -47,7 +48,9 @@ class Walk {
     for (const schedule::Region& region : plan_.regions) {
       kernels.push_back(region.kind == schedule::RegionKind::generated ? loaded(region) : nullptr);
     }
-    return timed("runtime", [&] { return runtime::make_program(plan_, kernels, bound, *host_); });
+    std::unique_ptr<runtime::Program> program;
+    in_room("runtime", [&] { program = runtime::make_program(plan_, kernels, bound, *host_); });
+    return program;
   }
 
   Json report() const {
@@ -55,12 +58,12 @@ class Walk {
   }
 
  private:
-  template <class Body>
-  auto timed(const char* room, const Body& body) {
+  void in_room(const char* room, const std::function<void()>& work) {
     const auto start = std::chrono::steady_clock::now();
-    auto result = body();
-    timings_[room] += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    return result;
+    work();
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    timings_[room] += took.count();
+    log(LogLevel::debug, std::string(room) + ": " + std::to_string(took.count()) + " s");
   }
 
   std::shared_ptr<runtime::Kernel> loaded(const schedule::Region& region) {
