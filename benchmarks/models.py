@@ -90,7 +90,7 @@ def bert() -> nn.Module:
 def gpt2() -> nn.Module:
     from transformers import GPT2Config, GPT2LMHeadModel
 
-    return GPT2LMHeadModel(GPT2Config(vocab_size=1000, n_embd=128, n_layer=2, n_head=4, n_positions=128, use_cache=False))
+    return GPT2LMHeadModel(GPT2Config(vocab_size=1000, n_embd=128, n_layer=2, n_head=4, n_positions=128, bos_token_id=0, eos_token_id=0, use_cache=False))
 
 
 def image(batch: int, size: int) -> Callable[[str, torch.dtype], tuple[Any, ...]]:
