@@ -1,0 +1,138 @@
+"""Times the twenty regions: eager, torch.compile and cudaagent side by side in one process.
+
+    python -m benchmarks.measure_regions --device cpu --out regions.json
+
+Runs are interleaved (A B C A B C ...), medians are reported, on CUDA with the L2 cache flushed before each run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import statistics
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+import torch_cudaagent as cudaagent
+from benchmarks.regions import REGIONS, Region
+
+COPY_TB_PER_S = 4.27  # measured copy speed of an H200, read plus written
+Run = Callable[[], Any]
+
+
+def bytes_moved(inputs: Sequence[Tensor], outputs: Any) -> int:
+    """Every input read once and every output written once."""
+    tensors = [*inputs, *(outputs if isinstance(outputs, tuple) else (outputs,))]
+    return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+
+
+def time_cpu(runs: dict[str, Run], budget_s: float) -> dict[str, list[float]]:
+    """Interleaved wall-clock samples in milliseconds."""
+    samples: dict[str, list[float]] = {name: [] for name in runs}
+    deadline = time.perf_counter() + budget_s
+    while time.perf_counter() < deadline or len(samples["eager"]) < 5:
+        for name, run in runs.items():
+            start = time.perf_counter()
+            run()
+            samples[name].append((time.perf_counter() - start) * 1e3)
+    return samples
+
+
+def time_cuda(runs: dict[str, Run], repeats: int) -> dict[str, list[float]]:
+    """Interleaved event times in milliseconds, L2 flushed before each."""
+    flush = torch.empty(512 * 2**20, dtype=torch.int8, device="cuda")
+    samples: dict[str, list[float]] = {name: [] for name in runs}
+    for _ in range(repeats):
+        for name, run in runs.items():
+            flush.zero_()
+            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            start.record()
+            run()
+            end.record()
+            end.synchronize()
+            samples[name].append(start.elapsed_time(end))
+    return samples
+
+
+def kernel_summary(optimized: Any) -> dict[str, Any]:
+    report = cudaagent.explain(optimized).to_dict()
+    regions = [region for graph in report.get("graphs", []) for region in graph.get("report", {}).get("regions", [])]
+    return {
+        "generated": [f"{r['template']}:{json.dumps(r['candidate']['params'])}" for r in regions if r["kind"] == "generated"],
+        "extern": [f"{r['nodes']} {r.get('why', '')}" for r in regions if r["kind"] == "external"],
+    }
+
+
+def measure(region: Region, device: str, repeats: int, budget_s: float, baselines: bool) -> dict[str, Any]:
+    inputs = region.inputs(device)
+    with torch.no_grad():
+        torch.compiler.reset()
+        runs: dict[str, Run] = {"eager": lambda: region.function(*inputs)}
+        if baselines:
+            compiled = torch.compile(region.function, dynamic=False)
+            runs["compile"] = lambda: compiled(*inputs)
+        # A function of its own, so that wrapping it leaves the baseline's alone.
+        optimized = cudaagent.optimize(lambda *args: region.function(*args))
+        runs["ours"] = lambda: optimized(*inputs)
+        for run in runs.values():
+            run()
+            run()
+        samples = time_cpu(runs, budget_s) if device == "cpu" else time_cuda(runs, repeats)
+        row: dict[str, Any] = {"region": region.name, "bytes": bytes_moved(inputs, region.function(*inputs))}
+    for name, values in samples.items():
+        row[f"{name}_ms"] = statistics.median(values)
+        row[f"{name}_spread"] = (min(values), max(values))
+    row["gb_per_s"] = row["bytes"] / row["ours_ms"] / 1e6
+    row["of_copy"] = row["gb_per_s"] / (COPY_TB_PER_S * 1e3)
+    row["over_eager"] = row["eager_ms"] / row["ours_ms"]
+    if baselines:
+        row["over_compile"] = row["compile_ms"] / row["ours_ms"]
+    row.update(kernel_summary(optimized))
+    return row
+
+
+def print_row(row: dict[str, Any]) -> None:
+    ratio = f"{row['over_compile']:6.2f}" if "over_compile" in row else "     -"
+    print(
+        f"{row['region']:32s} eager {row['eager_ms']:8.3f}  compile {row.get('compile_ms', math.nan):8.3f}  ours {row['ours_ms']:8.3f} ms"
+        f"  {row['gb_per_s']:7.0f} GB/s  {row['of_copy']:5.2f} of copy  {ratio} x compile"
+        f"  {'EXTERN ' + str(row['extern']) if row['extern'] else ' '.join(row['generated'])}",
+        flush=True,
+    )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu", choices=("cpu", "cuda"))
+    parser.add_argument("--only", help="regions whose name contains this")
+    parser.add_argument("--repeats", type=int, default=30, help="samples on CUDA (default 30)")
+    parser.add_argument("--seconds", type=float, default=2.0, help="time a region on the CPU (default 2)")
+    parser.add_argument("--no-compile", action="store_true", help="leave torch.compile out")
+    parser.add_argument("--out", help="append each row as a JSON line to this file")
+    args = parser.parse_args(argv)
+    if args.device == "cpu":
+        torch.set_num_threads(2)
+    rows = []
+    for region in REGIONS:
+        if args.only and args.only not in region.name:
+            continue
+        row = measure(region, args.device, args.repeats, args.seconds, not args.no_compile)
+        print_row(row)
+        rows.append(row)
+        if args.out:
+            with open(args.out, "a", encoding="utf-8") as out:
+                out.write(json.dumps(row) + "\n")
+    ratios = [row["over_compile"] for row in rows if "over_compile" in row]
+    if ratios:
+        print(f"geomean over torch.compile {statistics.geometric_mean(ratios):.3f}, worst {min(ratios):.3f}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
