@@ -20,7 +20,7 @@ Json launch_json(const Launch& launch) {
     args.push_back({{"kind", arg.kind == KernelArg::Kind::buffer ? "buffer" : "scratch"}, {"index", arg.index}});
   return {{"kernel", launch.kernel}, {"grid", launch.grid},   {"block", launch.block},
           {"cluster", launch.cluster}, {"shared_bytes", launch.shared_bytes}, {"count", launch.count},
-          {"grain", launch.grain},   {"args", std::move(args)}};
+          {"grain", launch.grain},   {"pdl", launch.pdl}, {"args", std::move(args)}};
 }
 
 Launch launch_from_json(const Json& json) {
@@ -32,6 +32,7 @@ Launch launch_from_json(const Json& json) {
   json.at("shared_bytes").get_to(launch.shared_bytes);
   json.at("count").get_to(launch.count);
   json.at("grain").get_to(launch.grain);
+  json.at("pdl").get_to(launch.pdl);
   for (const Json& arg : json.at("args")) {
     const bool buffer = arg.at("kind").get<std::string>() == "buffer";
     launch.args.push_back({buffer ? KernelArg::Kind::buffer : KernelArg::Kind::scratch, arg.at("index").get<std::int32_t>()});

@@ -39,6 +39,7 @@ struct Launch {
   std::int32_t block[3] = {1, 1, 1};
   std::int32_t cluster = 1;
   std::int32_t shared_bytes = 0;  ///< dynamic shared memory
+  bool pdl = false;  ///< programmatic dependent launch: the text waits on its grid dependency before its first access
   std::int64_t count = 0;
   std::int64_t grain = 1;
   std::vector<KernelArg> args;

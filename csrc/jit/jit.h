@@ -37,7 +37,7 @@ std::string toolchain_key(const codegen::Target& target, const Options& options)
 /// a missing compiler is a UserError that names what to install.
 Outcome<Binary> compile(const codegen::Source& source, const codegen::Target& target, const Options& options);
 
-/// Several at once: host sources in `jobs` g++ processes, CUDA ones in threads. Results in order.
+/// Several at once: in `jobs` threads, each of which waits for one g++ or compiles with NVRTC. Results in order.
 std::vector<Outcome<Binary>> compile_all(const std::vector<codegen::Source>& sources, const codegen::Target& target,
                                          const Options& options, int jobs);
 
@@ -54,7 +54,7 @@ Outcome<std::unique_ptr<Module>> load(const Binary& binary, const Device& device
 using HostKernel = void (*)(void* const* args, std::int64_t begin, std::int64_t end);
 
 /// Launches a CUDA kernel on `stream`. Returns a Rejection with the driver's error name; never throws.
-/// `pdl`: programmatic dependent launch, for kernels whose text calls cudaGridDependencySynchronize first.
+/// `pointers` holds one device address per launch.args.
 Outcome<int> launch_cuda(void* function, const codegen::Launch& launch, void* const* pointers, void* stream);
 /// cuMemsetD8Async.
 Outcome<int> zero_cuda(void* pointer, std::int64_t bytes, void* stream);

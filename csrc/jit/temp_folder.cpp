@@ -1,0 +1,44 @@
+#include "jit/temp_folder.h"
+
+#include <stdlib.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "base/error.h"
+
+namespace cudaagent::jit {
+
+TempFolder::TempFolder() {
+  std::error_code error;
+  std::string root = std::filesystem::temp_directory_path(error).string();
+  if (error) root = "/tmp";
+  std::string pattern = root + "/cudaagent-XXXXXX";
+  if (!mkdtemp(pattern.data())) {
+    throw UserError("cannot make a folder in " + root + " (" + strerror(errno) + "); set TMPDIR to a folder you can write");
+  }
+  path_ = pattern;
+}
+
+TempFolder::~TempFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+void write_file(const std::string& path, const std::string& bytes) {
+  std::ofstream file(path, std::ios::binary);
+  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  file.close();
+  if (!file) throw UserError("cannot write " + path + "; free some space there or set TMPDIR to another folder");
+}
+
+std::string read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw InternalError("cannot read " + path);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+}  // namespace cudaagent::jit
