@@ -28,8 +28,7 @@ struct Arena {
   std::vector<std::int64_t> scratch_offsets;  ///< flattened over regions and their scratch buffers
   std::int64_t bytes = 0;
 };
-/// Best-fit by lifetime; every slot aligned to 256 bytes. Values returned to the caller or used to update an input are
-/// allocated on their own.
+/// Best-fit by lifetime; every slot aligned to 256 bytes. Values returned to the caller are allocated on their own.
 Arena plan_memory(const schedule::Plan& plan, const std::vector<const codegen::Source*>& sources);
 
 /// Thrown by Program::run before anything is written, when an input is not what the program was built for.
@@ -51,7 +50,21 @@ class Program {
 std::unique_ptr<Program> make_program(const schedule::Plan& plan, std::vector<std::shared_ptr<Kernel>> kernels,
                                       std::vector<bool> bound, TensorHost& host);
 
-/// Runs any graph of ATen nodes node by node through the host: how truth and eager are computed.
+/// Runs any graph of ATen nodes node by node through the host: how truth and eager are computed. Inputs are only read:
+/// a caller that wants a mutation's value lists it among the outputs.
+/// Calls are prepared once, so that timing eager times the operators.
+class Interpreter {
+ public:
+  Interpreter(const ir::Graph& graph, TensorHost& host);
+  ~Interpreter();
+  std::vector<Tensor> run(std::span<const Tensor> inputs) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Interpreter(graph, host).run(inputs).
 std::vector<Tensor> interpret(const ir::Graph& graph, std::span<const Tensor> inputs, TensorHost& host);
 
 }  // namespace cudaagent::runtime
