@@ -1,6 +1,8 @@
 #include "pipeline.h"
 
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -193,6 +195,16 @@ class Walk {
   std::map<std::string, double> timings_;
 };
 
+// With a dump folder: the captured graph, the rewritten one and the report, under the captured graph's fingerprint.
+void dump(const ir::Graph& captured, const Json& report, const Options& options) {
+  if (options.dump_dir.empty()) return;
+  const std::filesystem::path folder(options.dump_dir);
+  std::filesystem::create_directories(folder);
+  const std::string id = ir::fingerprint(captured).substr(0, 12);
+  std::ofstream(folder / ("graph_" + id + ".json")) << Json(captured).dump(1);
+  std::ofstream(folder / ("report_" + id + ".json")) << report.dump(1);
+}
+
 }  // namespace
 
 Optimized optimize(const ir::Graph& captured, const std::vector<bool>& bound, const Options& options, TensorHost& host) {
@@ -203,6 +215,7 @@ Optimized optimize(const ir::Graph& captured, const std::vector<bool>& bound, co
   Optimized optimized;
   optimized.program = walk.program(bound);
   optimized.report = walk.report();
+  dump(captured, optimized.report, options);
   return optimized;
 }
 

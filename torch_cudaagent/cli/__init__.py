@@ -1,0 +1,5 @@
+"""The `cudaagent` command."""
+
+from .main import main
+
+__all__ = ["main"]

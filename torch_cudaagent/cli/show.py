@@ -1,0 +1,86 @@
+"""Tables of the command line."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+
+def _console() -> Console:
+    console = Console()
+    return console if console.is_terminal else Console(width=140)
+
+
+def _microseconds(value: float | None) -> str:
+    return f"{value:.1f}" if value else ""
+
+
+def worst(region: dict[str, Any]) -> str:
+    """The largest error of any input family, and eager's in the same family."""
+    families = [f for f in region.get("verdict", {}).get("families", []) if f["family"] != "special"]
+    if not families:
+        return ""
+    family = max(families, key=lambda f: f["rms"])
+    return f"{family['rms']:.1e} ({family['eager_rms']:.1e})"
+
+
+def regions(report: dict[str, Any]) -> None:
+    """One row a region: kernel, operators, error against fp64 with eager's beside it, time before and after."""
+    table = Table("region", "operators", "rms error vs fp64 (eager's)", "before us", "after us", "x")
+    external: dict[tuple[str, str], int] = {}
+    for graph in report.get("graphs", []):
+        for region in graph.get("report", {}).get("regions", []):
+            operators = ", ".join(op.removeprefix("aten::") for op in region["nodes"])
+            if region["kind"] == "external":
+                key = (operators, region.get("why", ""))
+                external[key] = external.get(key, 0) + 1
+            elif region["kind"] == "generated":
+                verdict = region.get("verdict", {})
+                before, after = verdict.get("eager_us", 0), verdict.get("kernel_us", 0)
+                ratio = f"{before / after:.2f}" if before and after else ""
+                table.add_row(region["name"], operators, worst(region), _microseconds(before), _microseconds(after), ratio)
+        if graph.get("reason"):
+            external[("a whole graph", graph["reason"])] = external.get(("a whole graph", graph["reason"]), 0) + 1
+    console = _console()
+    console.print(table)
+    for (operators, why), count in external.items():
+        console.print(f"with PyTorch: {count} x {operators}: {why}", markup=False)
+
+
+def entries(listed: list[dict[str, Any]], directory: str) -> None:
+    table = Table("digest", "kind", "size", "used", "what")
+    for entry in sorted(listed, key=lambda e: -e["modified"]):
+        fields = ", ".join(f"{name}={value[:20]}" for name, value in entry["fields"])
+        used = datetime.datetime.fromtimestamp(entry["modified"]).isoformat(" ", "seconds")
+        table.add_row(entry["digest"][:12], entry["kind"], f"{entry['bytes']:,}", used, entry["damage"] or fields)
+    _console().print(table)
+    click.echo(f"{len(listed)} entries, {sum(e['bytes'] for e in listed) / 2**20:.1f} MiB in {directory}")
+
+
+def relatives(listed: list[dict[str, Any]], digest: str) -> None:
+    """The entry and, nearest first, those of its kind that differ in few fields."""
+    mine = next((entry for entry in listed if entry["digest"].startswith(digest)), None)
+    if mine is None:
+        raise click.UsageError(f"No entry's digest starts with {digest}; `cudaagent cache ls` lists them.")
+    for name, value in mine["fields"]:
+        click.echo(f"{name:12s} {value}")
+    fields = dict(mine["fields"])
+    others = []
+    for entry in listed:
+        if entry is mine or entry["kind"] != mine["kind"]:
+            continue
+        differs = [name for name, value in entry["fields"] if fields.get(name) != value]
+        others.append((len(differs), entry["digest"][:12], differs))
+    for _, other, differs in sorted(others)[:3]:
+        click.echo(f"{other} differs in {', '.join(differs)}")
+
+
+def findings(found: list[dict[str, Any]]) -> None:
+    table = Table("what", "state", "detail")
+    for finding in found:
+        table.add_row(finding["what"], finding["state"], finding["detail"])
+    _console().print(table)
