@@ -62,7 +62,8 @@ def time_cuda(runs: dict[str, Run], repeats: int) -> dict[str, list[float]]:
 
 def kernel_summary(optimized: Any) -> dict[str, Any]:
     report = cudaagent.explain(optimized).to_dict()
-    regions = [region for graph in report.get("graphs", []) for region in graph.get("report", {}).get("regions", [])]
+    programs = [program for graph in report["graphs"] for program in graph["programs"]]
+    regions = [region for program in programs for region in program["regions"]]
     return {
         "generated": [f"{r['template']}:{json.dumps(r['candidate']['params'])}" for r in regions if r["kind"] == "generated"],
         "extern": [f"{r['nodes']} {r.get('why', '')}" for r in regions if r["kind"] == "external"],

@@ -32,8 +32,8 @@ def regions(report: dict[str, Any]) -> None:
     """One row a region: kernel, operators, error against fp64 with eager's beside it, time before and after."""
     table = Table("region", "operators", "rms error vs fp64 (eager's)", "before us", "after us", "x")
     external: dict[tuple[str, str], int] = {}
-    for graph in report.get("graphs", []):
-        for region in graph.get("report", {}).get("regions", []):
+    for graph in report["graphs"]:
+        for region in (region for program in graph["programs"] for region in program["regions"]):
             operators = ", ".join(op.removeprefix("aten::") for op in region["nodes"])
             if region["kind"] == "external":
                 key = (operators, region.get("why", ""))
@@ -43,8 +43,9 @@ def regions(report: dict[str, Any]) -> None:
                 before, after = verdict.get("eager_us", 0), verdict.get("kernel_us", 0)
                 ratio = f"{before / after:.2f}" if before and after else ""
                 table.add_row(region["name"], operators, worst(region), _microseconds(before), _microseconds(after), ratio)
-        if graph.get("reason"):
-            external[("a whole graph", graph["reason"])] = external.get(("a whole graph", graph["reason"]), 0) + 1
+        if graph["why_eager"]:
+            key = ("a whole graph", graph["why_eager"])
+            external[key] = external.get(key, 0) + 1
     console = _console()
     console.print(table)
     for (operators, why), count in external.items():
