@@ -124,15 +124,15 @@ std::string expression(const schedule::Inst& inst, const Naming& operand) {
   return text + ")";
 }
 
-std::string affine(const schedule::Access& access, const std::vector<std::string>& index) {
+std::string affine(const schedule::Access& access, const std::vector<std::string>& index, const std::string& suffix) {
   std::string text;
   for (std::size_t a = 0; a < access.strides.size(); ++a) {
     const std::int64_t stride = access.strides[a];
     if (stride == 0 || index[a].empty()) continue;
     if (!text.empty()) text += " + ";
-    text += stride == 1 ? index[a] : index[a] + " * (" + std::to_string(stride) + "ll)";
+    text += stride == 1 ? index[a] : index[a] + " * (" + std::to_string(stride) + suffix + ")";
   }
-  if (access.offset != 0 || text.empty()) text = std::to_string(access.offset) + "ll" + (text.empty() ? "" : " + ") + text;
+  if (access.offset != 0 || text.empty()) text = std::to_string(access.offset) + suffix + (text.empty() ? "" : " + ") + text;
   return text;
 }
 

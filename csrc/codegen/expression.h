@@ -34,7 +34,9 @@ using Naming = std::function<std::string(std::int32_t inst)>;
 std::string expression(const schedule::Inst& inst, const Naming& operand);
 
 /// offset + sum of strides * index, index[a] being the text of axis a's index; empty text where the index is zero.
-std::string affine(const schedule::Access& access, const std::vector<std::string>& index);
+/// `suffix` goes behind each number: "ll" computes in 64 bits whatever the indices are, "" in their own type.
+std::string affine(const schedule::Access& access, const std::vector<std::string>& index,
+                   const std::string& suffix = "ll");
 
 /// Dtype of what a reduce or store consumes.
 DType operand_dtype(const schedule::Body& body, const schedule::Inst& inst);
