@@ -1,0 +1,17 @@
+// The cache's upkeep as thin JSON calls for the command line.
+#pragma once
+
+#include <ATen/core/List.h>
+
+#include <cstdint>
+#include <string>
+
+namespace cudaagent::bridge {
+
+/// A JSON array of entries: path, layer, kind, digest, fields, bytes, modified, damage.
+std::string cache_list(std::string dir, c10::List<std::string> layers);
+/// The same for the writable store alone, each checked; damaged ones are removed when `remove` is set.
+std::string cache_verify(std::string dir, c10::List<std::string> layers, bool remove);
+std::int64_t cache_gc(std::string dir, c10::List<std::string> layers, std::int64_t max_bytes);
+
+}  // namespace cudaagent::bridge
