@@ -1,0 +1,202 @@
+#include "schedule/fusion.h"
+
+#include <algorithm>
+
+namespace cudaagent::schedule {
+
+using ir::ValueId;
+
+namespace {
+
+constexpr std::size_t most_buffers = 64;
+constexpr std::size_t most_insts = 2000;
+// Siblings this many nodes apart are left alone: their results would live too long.
+constexpr std::int32_t most_sibling_distance = 100;
+// Reads and writes below this are not worth a merge of unrelated siblings.
+constexpr std::int64_t least_shared_elements = 1024;
+
+std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
+
+/// Bytes one row keeps close when every stage but the last is to read its inputs once.
+std::int64_t row_bytes(const Body& body) {
+  std::int64_t bytes = 0;
+  for (const Inst& inst : body.insts) {
+    if (inst.kind == InstKind::load && inst.element) bytes += body.reduced() * dtype_size(inst.dtype);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+std::vector<Group> Fusion::run() {
+  const std::size_t count = flow_.graph().nodes.size();
+  group_of_.assign(count, -1);
+  next_external_.assign(count, -1);
+  const std::vector<std::int32_t>& externals = flow_.externals();
+  for (std::size_t e = 0; e + 1 < externals.size(); ++e) next_external_[at(externals[e])] = externals[e + 1];
+
+  // A copy among a node's operands becomes a compute node of its own, so later nodes see it.
+  for (std::size_t n = 0; n < count; ++n) {
+    const auto node = static_cast<std::int32_t>(n);
+    if (flow_.role(node) == Role::compute && !build(flow_, {node}, {flow_.node(node).outputs[0]})) {
+      flow_.copy_operands(node);
+    }
+  }
+  flow_.connect();
+  for (std::size_t n = 0; n < count; ++n) {
+    if (flow_.role(static_cast<std::int32_t>(n)) == Role::compute) make_single(static_cast<std::int32_t>(n));
+  }
+  while (merge_with_producers()) {
+  }
+  merge_siblings();
+  while (merge_with_producers()) {
+  }
+  std::vector<Group> result;
+  for (Group& made : groups_) {
+    if (!made.nodes.empty()) result.push_back(std::move(made));
+  }
+  return result;
+}
+
+void Fusion::make_single(std::int32_t n) {
+  Group single{{n}, {flow_.node(n).outputs[0]}, {}};
+  Outcome<BuiltBody> built = build(flow_, single.nodes, single.outputs);
+  if (!built) {
+    throw InternalError("schedule: " + flow_.node(n).op + " cannot stand alone: " + built.rejection().reason);
+  }
+  single.built = std::move(built.value());
+  group_of_[at(n)] = static_cast<GroupId>(groups_.size());
+  groups_.push_back(std::move(single));
+}
+
+bool Fusion::merge_with_producers() {
+  bool merged = false;
+  for (std::size_t n = 0; n < group_of_.size(); ++n) {
+    if (group_of_[n] < 0) continue;
+    std::vector<std::int32_t> makers;
+    for (const ValueId read : flow_.reads(static_cast<std::int32_t>(n))) {
+      const std::int32_t maker = flow_.producer(read);
+      if (maker >= 0 && group_of(maker) >= 0) makers.push_back(maker);
+    }
+    // The nearest first: its value is the warmest.
+    std::sort(makers.rbegin(), makers.rend());
+    for (const std::int32_t maker : makers) {
+      if (group_of(maker) != group_of_[n]) merged = try_merge(group_of(maker), group_of_[n]) || merged;
+    }
+  }
+  return merged;
+}
+
+void Fusion::merge_siblings() {
+  for (std::size_t v = 0; v < flow_.graph().values.size(); ++v) {
+    const auto input = static_cast<ValueId>(v);
+    const std::vector<std::int32_t>& readers = flow_.readers(input);
+    for (std::size_t i = 1; i < readers.size(); ++i) {
+      for (std::size_t j = i; j-- > 0 && readers[i] - readers[j] <= most_sibling_distance;) {
+        const GroupId a = group_of(readers[j]), b = group_of(readers[i]);
+        if (a < 0 || b < 0 || a == b || !is_sibling(group(a), group(b), input)) continue;
+        try_merge(std::min(a, b), std::max(a, b));
+      }
+    }
+  }
+}
+
+// Two groups that read all of one big input over the same iteration space.
+bool Fusion::is_sibling(const Group& a, const Group& b, ValueId input) const {
+  const Body &x = a.built.body, &y = b.built.body;
+  const std::int64_t elements = flow_.graph().type(input).numel();
+  if (elements < least_shared_elements || x.kept() * x.reduced() != elements) return false;
+  if (y.kept() * y.reduced() != elements) return false;
+  return !x.has_reduction() || !y.has_reduction() || x.kept() == y.kept();
+}
+
+bool Fusion::try_merge(GroupId a, GroupId b) {
+  if (refused_.count({a, b})) return false;
+  Group merged;
+  std::merge(group(a).nodes.begin(), group(a).nodes.end(), group(b).nodes.begin(), group(b).nodes.end(),
+             std::back_inserter(merged.nodes));
+  const auto device = [&](GroupId id) { return flow_.graph().type(group(id).outputs[0]).device; };
+  const bool possible = device(a) == device(b) && merged.nodes.size() <= most_insts && !path_through_others(a, b) &&
+                        !path_through_others(b, a);
+  if (possible) {
+    merged.outputs = outputs_of(merged.nodes);
+    Outcome<BuiltBody> built = build(flow_, merged.nodes, merged.outputs);
+    if (built && !merged.outputs.empty() && is_allowed(built.value().body)) {
+      merged.built = std::move(built.value());
+      const auto id = static_cast<GroupId>(groups_.size());
+      for (const std::int32_t n : merged.nodes) group_of_[at(n)] = id;
+      group(a) = group(b) = Group{};
+      groups_.push_back(std::move(merged));
+      return true;
+    }
+  }
+  refused_.emplace(a, b);
+  return false;
+}
+
+bool Fusion::is_allowed(const Body& body) const {
+  if (body.buffers.size() > most_buffers || body.insts.size() > most_insts) return false;
+  if (!body.has_reduction()) return true;
+  // A long row of which there are few is reduced by many blocks in two steps: one stage of reductions, and no
+  // element-level work that waits for their result.
+  if (row_bytes(body) <= machine_.persistent_row_bytes || body.kept() >= 2 * machine_.units) return true;
+  return std::none_of(body.insts.begin(), body.insts.end(), [](const Inst& inst) {
+    return inst.stage > 0 && (inst.element || inst.kind == InstKind::reduce);
+  });
+}
+
+std::vector<ValueId> Fusion::outputs_of(const std::vector<std::int32_t>& nodes) const {
+  std::vector<ValueId> outputs;
+  for (const std::int32_t n : nodes) {
+    const ValueId value = flow_.node(n).outputs[0];
+    const std::vector<std::int32_t>& readers = flow_.readers(value);
+    const bool outside = std::any_of(readers.begin(), readers.end(), [&](std::int32_t reader) {
+      return !std::binary_search(nodes.begin(), nodes.end(), reader);
+    });
+    if (outside || flow_.is_forced(value)) outputs.push_back(value);
+  }
+  return outputs;
+}
+
+// True when some node outside both groups needs a result of `from` and `to` needs a result of it: merging the two would
+// make the region wait for itself. External nodes also wait for the external node before them.
+bool Fusion::path_through_others(GroupId from, GroupId to) const {
+  const std::int32_t last = group(to).nodes.back();
+  if (group(from).nodes.front() > last) return false;
+  std::vector<bool> seen(static_cast<std::size_t>(last) + 1, false);
+  std::vector<std::int32_t> todo;
+  bool found = false;
+  const auto visit = [&](std::int32_t n, bool direct) {
+    const GroupId its = group_of(n);
+    if (its == from) return;
+    if (its == to && its >= 0) {
+      found = found || !direct;
+      return;
+    }
+    // All nodes of a group run where its first may.
+    const std::int32_t first = its >= 0 ? group(its).nodes.front() : n;
+    if (first > last || seen[at(first)]) return;
+    seen[at(first)] = true;
+    todo.push_back(first);
+  };
+  const auto visit_readers = [&](std::int32_t n, bool direct) {
+    for (const ValueId output : flow_.node(n).outputs) {
+      if (output == ir::no_value) continue;
+      for (const std::int32_t reader : flow_.readers(output)) visit(reader, direct);
+    }
+  };
+  for (const std::int32_t n : group(from).nodes) visit_readers(n, true);
+  while (!todo.empty() && !found) {
+    const std::int32_t n = todo.back();
+    todo.pop_back();
+    if (group_of(n) >= 0) {
+      for (const std::int32_t member : group(group_of(n)).nodes) visit_readers(member, false);
+    } else {
+      visit_readers(n, false);
+      if (next_external_[at(n)] >= 0) visit(next_external_[at(n)], false);
+    }
+  }
+  return found;
+}
+
+}  // namespace cudaagent::schedule

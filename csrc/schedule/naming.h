@@ -1,0 +1,13 @@
+// Names of kernels as a profiler shows them.
+#pragma once
+
+#include <string>
+
+#include "schedule/schedule.h"
+
+namespace cudaagent::schedule {
+
+/// "ca_" + walk + what it computes + first digits of the body's fingerprint: a C identifier of at most 60 characters.
+std::string kernel_name(const Body& body);
+
+}  // namespace cudaagent::schedule
