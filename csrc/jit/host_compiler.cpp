@@ -20,7 +20,7 @@ namespace {
 const std::vector<std::string>& compile_flags() {
   static const std::vector<std::string> flags = {
       "-std=c++20",        "-O3",           "-march=native",          "-fPIC",           "-fno-math-errno",
-      "-fno-trapping-math", "-ffp-contract=fast", "-fopenmp-simd",    "-fno-exceptions", "-fno-rtti",
+      "-fno-trapping-math", "-ffp-contract=off", "-fwrapv",    "-fno-exceptions", "-fno-rtti",
       "-fno-semantic-interposition", "-fno-plt", "-fno-asynchronous-unwind-tables", "-w"};
   return flags;
 }
