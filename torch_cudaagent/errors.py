@@ -1,0 +1,11 @@
+"""The two things capture can say about code it is given."""
+
+from __future__ import annotations
+
+
+class UserError(ValueError):
+    """The caller can mend it; the message is one sentence that names the remedy."""
+
+
+class NotExpressible(Exception):
+    """A graph holds what the graph document cannot say; it runs in PyTorch and the reason is kept for explain()."""

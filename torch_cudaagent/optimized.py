@@ -1,0 +1,141 @@
+"""The optimized form of a module or a function.
+
+A module stays the object it is: torch.nn.Module calls `_compiled_call_impl` when there is one, as Module.compile() does.
+What stands there is an OptimizedCall. It follows the module through deepcopy and pickle, which drop that attribute.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+import types
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+
+from .backend import Backend
+from .options import Options
+
+ATTRIBUTE = "_cudaagent"
+
+
+class _Switch(threading.local):
+    off = 0
+
+
+switch = _Switch()
+
+_DYNAMO = {
+    "allow_rnn": True,  # keep recurrent layers in the graph; rnn.py sees that they are not unrolled
+    "specialize_float": True,  # a Python float is part of the program, not a tensor
+}
+_RECOMPILE_LIMIT = 32
+
+
+class _Callback:
+    """Dynamo's callback under our settings: they hold while a frame is being traced and at no other time."""
+
+    def __init__(self, inner: Any) -> None:
+        self._torchdynamo_orig_backend = inner
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        config = torch._dynamo.config
+        limit = max(config.recompile_limit, _RECOMPILE_LIMIT)
+        with config.patch(_DYNAMO | {"recompile_limit": limit}):
+            return self._torchdynamo_orig_backend(*arguments, **keywords)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._torchdynamo_orig_backend, name)
+
+
+def compile_function(function: Callable[..., Any], backend: Backend) -> Callable[..., Any]:
+    """`function` through Dynamo and `backend`."""
+    context = torch._dynamo.optimize(backend, dynamic=backend.options.dynamic)
+    context.callback = _Callback(context.callback)
+    return context(function)
+
+
+def _forward(module: nn.Module, /, *arguments: Any, **keywords: Any) -> Any:
+    """The frame that Dynamo captures. nn.Module's own are on its list of files to skip."""
+    return module._call_impl(*arguments, **keywords)
+
+
+def own_code(function: types.FunctionType) -> types.FunctionType:
+    """`function` with a code object of its own: Dynamo keeps compiled code, and its limits, by code object, and
+    they go when the code goes."""
+    code = function.__code__.replace(co_name=function.__code__.co_name)
+    return types.FunctionType(code, function.__globals__, function.__name__)
+
+
+class OptimizedCall:
+    """Calls one module through its compiled form. Holds the module weakly: the module holds it."""
+
+    def __init__(self, module: nn.Module, options: Options) -> None:
+        self._module = weakref.ref(module)
+        self.options = options
+        self.backend = Backend(options)
+        self._compiled: Callable[..., Any] | None = None
+
+    @property
+    def module(self) -> nn.Module:
+        module = self._module()
+        assert module is not None
+        return module
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        module = self._module()
+        if switch.off:
+            return module._call_impl(*arguments, **keywords)  # type: ignore[union-attr]
+        compiled = self._compiled or self._compile()
+        return compiled(module, *arguments, **keywords)
+
+    def _compile(self) -> Callable[..., Any]:
+        self._compiled = compile_function(own_code(_forward), self.backend)
+        return self._compiled
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> OptimizedCall | None:
+        # nn.Module's own deepcopy has made the new module, and is now copying what it holds.
+        copied = memo.get(id(self._module()))
+        return attach(copied, self.options) if isinstance(copied, nn.Module) else None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return attach, (self._module(), self.options)
+
+
+def attach(module: nn.Module, options: Options) -> OptimizedCall:
+    """Makes calls of `module` go through a compiled form of it."""
+    call = OptimizedCall(module, options)
+    # While a module is being unpickled or copied it has no attributes yet, and nn.Module's __setattr__ would fail.
+    module.__dict__[ATTRIBUTE] = call
+    module.__dict__["_compiled_call_impl"] = call
+    return call
+
+
+def detach(module: nn.Module) -> None:
+    if module.__dict__.pop(ATTRIBUTE, None) is not None:
+        module.__dict__.pop("_compiled_call_impl", None)
+
+
+def call_of(thing: Any) -> OptimizedCall | Backend | None:
+    """What optimize() attached to this very object, if it did."""
+    if isinstance(thing, nn.Module):
+        call = thing.__dict__.get(ATTRIBUTE)
+        return call if isinstance(call, OptimizedCall) and call._module() is thing else None
+    return getattr(thing, ATTRIBUTE, None)
+
+
+def optimize_function(function: Callable[..., Any], options: Options) -> Callable[..., Any]:
+    backend = Backend(options)
+    compiled = compile_function(function, backend)
+
+    @functools.wraps(function)
+    def optimized(*arguments: Any, **keywords: Any) -> Any:
+        if switch.off:
+            return function(*arguments, **keywords)
+        return compiled(*arguments, **keywords)
+
+    setattr(optimized, ATTRIBUTE, backend)
+    return optimized
