@@ -8,6 +8,10 @@ const std::vector<Template>& templates() {
       host_reduce_rows(),
       host_reduce_columns(),
       host_reduce_split(),
+      cuda_map(),
+      cuda_reduce_rows(),
+      cuda_reduce_columns(),
+      cuda_reduce_split(),
   };
   return all;
 }

@@ -30,5 +30,9 @@ Template host_map();
 Template host_reduce_rows();
 Template host_reduce_columns();
 Template host_reduce_split();
+Template cuda_map();
+Template cuda_reduce_rows();
+Template cuda_reduce_columns();
+Template cuda_reduce_split();
 
 }  // namespace cudaagent::codegen

@@ -1,0 +1,80 @@
+#include <algorithm>
+
+#include "codegen/cuda_reduce.h"
+
+namespace cudaagent::codegen {
+
+using schedule::Body;
+using schedule::Inst;
+using schedule::InstKind;
+
+std::size_t vector_axis(const Body& body, bool columns) {
+  return columns ? kept_axes(body) - 1 : body.axes.size() - 1;
+}
+
+std::int64_t contiguous_bytes(const Body& body, std::size_t axis) {
+  std::int64_t bytes = 0;
+  for (const Inst& inst : body.insts)
+    if (inst.kind == InstKind::load && inst.element && inst.access.strides[axis] == 1)
+      bytes += dtype_size(body.buffers[static_cast<std::size_t>(inst.access.buffer)].dtype);
+  return bytes;
+}
+
+bool prefers_columns(const Body& body) {
+  if (kept_axes(body) == 0) return false;
+  return contiguous_bytes(body, vector_axis(body, true)) > contiguous_bytes(body, vector_axis(body, false));
+}
+
+std::vector<PersistentStage> persistent_stages(const Body& body) {
+  const std::vector<Stage> plain = stages(body);
+  std::vector<PersistentStage> result(plain.size());
+  std::vector<std::size_t> first(body.insts.size(), plain.size());
+  for (std::size_t s = 0; s < plain.size(); ++s)
+    for (const std::int32_t id : plain[s].element) {
+      if (first[static_cast<std::size_t>(id)] != plain.size()) continue;
+      first[static_cast<std::size_t>(id)] = s;
+      result[s].element.push_back(id);
+    }
+  for (std::size_t s = 0; s < plain.size(); ++s)
+    for (const std::int32_t id : result[s].element)
+      for (const std::int32_t operand : body.insts[static_cast<std::size_t>(id)].operands) {
+        const std::size_t made = first[static_cast<std::size_t>(operand)];
+        if (made < s) result[made].kept.insert(operand);
+      }
+  return result;
+}
+
+std::int64_t registers_per_element(const Body& body) {
+  const std::vector<PersistentStage> plan = persistent_stages(body);
+  const auto registers = [&](std::int32_t id) {
+    return std::max<std::int64_t>(dtype_size(body.insts[static_cast<std::size_t>(id)].dtype) / 4, 1);
+  };
+  // last[id]: the stage that uses a kept value last.
+  std::vector<std::size_t> last(body.insts.size(), 0);
+  for (std::size_t s = 0; s < plan.size(); ++s)
+    for (const std::int32_t id : plan[s].element)
+      for (const std::int32_t operand : body.insts[static_cast<std::size_t>(id)].operands)
+        last[static_cast<std::size_t>(operand)] = s;
+  std::int64_t most = 1;
+  for (std::size_t s = 0; s < plan.size(); ++s) {
+    std::int64_t held = 0, loading = 0;
+    for (std::size_t t = 0; t <= s; ++t)
+      for (const std::int32_t id : plan[t].kept)
+        if (last[static_cast<std::size_t>(id)] > s) held += registers(id);
+    for (const std::int32_t id : plan[s].element) {
+      const Inst& inst = body.insts[static_cast<std::size_t>(id)];
+      if (inst.kind == InstKind::load && !plan[s].kept.contains(id))
+        loading += std::max<std::int64_t>(dtype_size(inst.dtype), 2);
+    }
+    most = std::max(most, held + loading / 8);
+  }
+  return most;
+}
+
+std::int64_t elements_per_thread(const Body& body, const ReduceShape& shape) {
+  const std::int64_t length = ceil_div(body.reduced(), shape.cluster * shape.splits);
+  return shape.columns ? ceil_div(length, shape.groups)
+                       : ceil_div(length, shape.lanes * shape.vector) * shape.vector;
+}
+
+}  // namespace cudaagent::codegen

@@ -1,0 +1,234 @@
+#include "codegen/cuda_walk.h"
+
+#include <algorithm>
+
+#include "codegen/analysis.h"
+
+namespace cudaagent::codegen {
+
+using schedule::Access;
+using schedule::Inst;
+using schedule::InstKind;
+
+namespace {
+
+const Inst& at(const schedule::Body& body, std::int32_t id) { return body.insts[static_cast<std::size_t>(id)]; }
+
+bool is_arg(ir::ReduceKind kind) { return kind == ir::ReduceKind::argmax || kind == ir::ReduceKind::argmin; }
+
+std::string number(std::int64_t value) { return std::to_string(value); }
+
+void open_group(Text& text, const Walk& walk) {
+  if (walk.unroll) text.open_unrolled("u", walk.unroll);
+  for (const std::string& local : walk.locals) text.line(local);
+  if (!walk.guard.empty()) text.open("if (" + walk.guard + ")");
+}
+
+void close_group(Text& text, const Walk& walk) {
+  if (!walk.guard.empty()) text.close();
+  if (walk.unroll) text.close();
+}
+
+}  // namespace
+
+WalkEmitter::WalkEmitter(const schedule::Body& body, bool wide) : body_(body), wide_(wide), names_(body.insts.size()) {
+  for (std::size_t i = 0; i < body.insts.size(); ++i)
+    if (body.insts[i].kind == InstKind::constant) names_[i] = expression(body.insts[i], {});
+}
+
+/// One call of emit: where values live and how they are subscripted.
+struct WalkEmitter::Scope {
+  const Walk& walk;
+  const std::set<std::int32_t>& kept;
+
+  /// One element and no loops: values are plain variables of the caller's scope.
+  bool flat() const { return !walk.unroll && !walk.vector; }
+  std::string group() const { return walk.unroll ? "[u]" : ""; }
+  std::string element() const { return walk.vector ? "[e]" : ""; }
+  std::string group_extent() const { return walk.unroll ? "[" + number(walk.unroll) + "]" : ""; }
+  std::string element_extent() const { return walk.vector ? "[" + number(walk.vector) + "]" : ""; }
+  std::int64_t stride(const Access& access) const { return walk.vector ? access.strides[walk.axis] : 0; }
+  std::string vec() const { return number(std::max<std::int64_t>(walk.vector, 1)); }
+};
+
+std::string WalkEmitter::address(const Access& access, const Walk& walk) const {
+  return "p" + number(access.buffer) + " + " + affine(access, walk.index, wide_ ? "ll" : "");
+}
+
+std::string WalkEmitter::accumulator_type(std::int32_t reduce) const {
+  const Inst& inst = at(body_, reduce);
+  const std::string value = ctype(accumulator_dtype(body_, inst));
+  if (!is_arg(inst.reduce)) return value;
+  const bool wide = body_.reduced() >= (std::int64_t{1} << 31);
+  return "ca::Indexed<" + value + (wide ? ", int64_t>" : ", int>");
+}
+
+std::string WalkEmitter::accumulator_start(std::int32_t reduce) const {
+  const Inst& inst = at(body_, reduce);
+  const std::string start = reduce_identity(inst.reduce, accumulator_dtype(body_, inst));
+  if (!is_arg(inst.reduce)) return start;
+  // A position past every other, so that a row of identities still answers with its first.
+  const bool wide = body_.reduced() >= (std::int64_t{1} << 31);
+  return accumulator_type(reduce) + "{" + start + (wide ? ", 0x7fffffffffffffffll}" : ", 0x7fffffff}");
+}
+
+std::string WalkEmitter::join(std::int32_t reduce) const {
+  const std::string type = accumulator_type(reduce);
+  const ir::ReduceKind kind = at(body_, reduce).reduce;
+  const std::string fn = is_arg(kind) ? "ca::" + std::string(ir::reduce_kind_name(kind)) : reduce_function(kind);
+  return "[](" + type + " a, " + type + " b) { return " + fn + "(a, b); }";
+}
+
+std::string WalkEmitter::finish(std::int32_t reduce, const std::string& accumulator) const {
+  const Inst& inst = at(body_, reduce);
+  if (is_arg(inst.reduce)) return "int64_t(" + accumulator + ".index)";
+  if (accumulator_dtype(body_, inst) == inst.dtype) return accumulator;
+  return "ca::convert<" + ctype(inst.dtype) + ">(" + accumulator + ")";
+}
+
+void WalkEmitter::declare_accumulator(Text& text, std::int32_t reduce, std::int64_t count) const {
+  const std::string name = accumulator_name(reduce);
+  text.line(accumulator_type(reduce) + " " + name + "[" + number(count) + "];");
+  text.open_unrolled("e", count);
+  text.line(name + "[e] = " + accumulator_start(reduce) + ";");
+  text.close();
+}
+
+void WalkEmitter::declare(Text& text, std::int32_t id, const Scope& scope) const {
+  const Inst& inst = at(body_, id);
+  const std::string type = ctype(inst.dtype), name = (inst.kind == InstKind::load ? "x" : "k") + number(id);
+  if (inst.kind == InstKind::load && scope.stride(inst.access) != 0)
+    text.line("ca::Vec<" + type + ", " + scope.vec() + "> " + name + scope.group_extent() + ";");
+  else if (inst.kind == InstKind::load)
+    text.line(type + " " + name + scope.group_extent() + ";");
+  else
+    text.line(type + " " + name + scope.group_extent() + scope.element_extent() + ";");
+}
+
+void WalkEmitter::emit_loads(Text& text, const std::vector<std::int32_t>& loads, const Scope& scope) {
+  if (loads.empty()) return;
+  const Walk& walk = scope.walk;
+  open_group(text, walk);
+  for (const std::int32_t id : loads) {
+    const Access& access = at(body_, id).access;
+    const std::string to = scope.flat() ? "const " + ctype(at(body_, id).dtype) + " x" + number(id)
+                                        : "x" + number(id) + scope.group();
+    const std::string from = address(access, walk), stride = number(scope.stride(access));
+    const std::string mode = "<" + scope.vec() + (walk.stream ? ", true>" : ">");
+    if (scope.stride(access) == 0) text.line(to + " = *(" + from + ");");
+    else if (scope.stride(access) == 1 && (walk.aligned || walk.vector == 1))
+      text.line(to + " = ca::load" + mode + "(" + from + ");");
+    else text.line(to + " = ca::gather<" + scope.vec() + ">(" + from + ", " + stride + ");");
+    set_name(id, "x" + number(id) + scope.group() + (scope.stride(access) ? scope.element() : ""));
+  }
+  close_group(text, walk);
+}
+
+void WalkEmitter::emit_value(Text& text, std::int32_t id, const Scope& scope) {
+  const Inst& inst = at(body_, id);
+  const auto define = [&](const std::string& value) {
+    if (scope.kept.contains(id) && !scope.flat()) {
+      set_name(id, "k" + number(id) + scope.group() + scope.element());
+      text.line(name(id) + " = " + value + ";");
+    } else {
+      set_name(id, "v" + number(id));
+      text.line("const " + ctype(inst.dtype) + " " + name(id) + " = " + value + ";");
+    }
+  };
+  switch (inst.kind) {
+    case InstKind::constant: break;
+    case InstKind::map: define(expression(inst, [&](std::int32_t operand) { return name(operand); })); break;
+    case InstKind::index: {
+      const std::int64_t stride = scope.stride(inst.access);
+      define(affine(inst.access, scope.walk.index) + (stride ? " + e * " + number(stride) + "ll" : ""));
+      break;
+    }
+    case InstKind::reduce: {
+      const std::string accumulator = accumulator_name(id) + (scope.walk.vector ? "[e]" : "[0]");
+      const std::string value =
+          "ca::convert<" + ctype(accumulator_dtype(body_, inst)) + ">(" + name(inst.operands[0]) + ")";
+      const std::string fresh =
+          is_arg(inst.reduce) ? accumulator_type(id) + "{" + value + ", " + scope.walk.position + "}" : value;
+      const std::string fn =
+          is_arg(inst.reduce) ? "ca::" + std::string(ir::reduce_kind_name(inst.reduce)) : reduce_function(inst.reduce);
+      text.line(accumulator + " = " + fn + "(" + accumulator + ", " + fresh + ");");
+      break;
+    }
+    case InstKind::store: {
+      if (scope.walk.vector) text.line("y" + number(id) + "[e] = " + name(inst.operands[0]) + ";");
+      break;
+    }
+    case InstKind::load: break;
+  }
+}
+
+void WalkEmitter::emit_stores(Text& text, const std::vector<std::int32_t>& stores, const Scope& scope) {
+  if (stores.empty()) return;
+  const Walk& walk = scope.walk;
+  if (!walk.store_guard.empty()) text.open("if (" + walk.store_guard + ")");
+  for (const std::int32_t id : stores) {
+    const Inst& inst = at(body_, id);
+    const std::string to = address(inst.access, walk), from = "y" + number(id);
+    const std::int64_t stride = scope.stride(inst.access);
+    if (!walk.vector) text.line("*(" + to + ") = " + name(inst.operands[0]) + ";");
+    else if (stride == 1 && (walk.aligned || walk.vector == 1))
+      text.line(std::string("ca::store") + (walk.stream ? "<true>" : "") + "(" + to + ", " + from + ");");
+    else text.line("ca::scatter(" + to + ", " + number(stride) + ", " + from + ");");
+  }
+  if (!walk.store_guard.empty()) text.close();
+}
+
+void WalkEmitter::emit_values(Text& text, const std::vector<std::int32_t>& insts, const Scope& scope) {
+  const Walk& walk = scope.walk;
+  std::vector<std::int32_t> stores;
+  for (const std::int32_t id : insts)
+    if (at(body_, id).kind == InstKind::store) stores.push_back(id);
+  open_group(text, walk);
+  for (const std::int32_t id : stores)
+    if (walk.vector)
+      text.line("ca::Vec<" + ctype(operand_dtype(body_, at(body_, id))) + ", " + scope.vec() + "> y" + number(id) + ";");
+  if (walk.vector) text.open_unrolled("e", walk.vector);
+  for (const std::int32_t id : insts) emit_value(text, id, scope);
+  if (walk.vector) text.close();
+  emit_stores(text, stores, scope);
+  close_group(text, walk);
+}
+
+void WalkEmitter::emit(Text& text, const std::vector<std::int32_t>& insts, const Walk& walk,
+                       const std::set<std::int32_t>& kept) {
+  const Scope scope{walk, kept};
+  std::vector<std::int32_t> loads, values;
+  for (const std::int32_t id : insts) (at(body_, id).kind == InstKind::load ? loads : values).push_back(id);
+  std::erase_if(values, [&](std::int32_t id) { return at(body_, id).kind == InstKind::constant; });
+  for (const std::int32_t id : insts) {
+    const InstKind kind = at(body_, id).kind;
+    const bool array = kind == InstKind::load || kind == InstKind::map || kind == InstKind::index;
+    if (array && kept.contains(id) && !scope.flat()) declare(text, id, scope);
+  }
+  if (!scope.flat()) text.open("");
+  for (const std::int32_t id : loads)
+    if (!kept.contains(id) && !scope.flat()) declare(text, id, scope);
+  emit_loads(text, loads, scope);
+  if (!values.empty()) emit_values(text, values, scope);
+  if (!scope.flat()) text.close();
+}
+
+void decompose(const schedule::Body& body, const std::vector<std::size_t>& axes, const std::string& linear,
+               const std::string& type, std::vector<std::string>& locals, std::vector<std::string>& index) {
+  std::int64_t inner = 1;
+  for (std::size_t k = axes.size(); k-- > 0;) {
+    const std::size_t axis = axes[k];
+    const std::int64_t extent = body.axes[axis].extent;
+    if (axes.size() == 1) {
+      index[axis] = linear;
+      return;
+    }
+    std::string value = inner == 1 ? linear : linear + " / " + number(inner);
+    if (k > 0) value += " % " + number(extent);
+    index[axis] = "i" + number(static_cast<std::int64_t>(axis));
+    locals.push_back("const " + type + " " + index[axis] + " = " + value + ";");
+    inner *= extent;
+  }
+}
+
+}  // namespace cudaagent::codegen

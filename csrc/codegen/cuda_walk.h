@@ -1,0 +1,71 @@
+// The heart of the CUDA templates: a list of instructions as text, for a thread that carries `unroll` groups of `vector`
+// neighbouring elements. All loads of the groups are issued before the first is used.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "codegen/cuda_text.h"
+#include "codegen/expression.h"
+
+namespace cudaagent::codegen {
+
+/// How a thread steps over elements. The text of an index or a guard may use `u`, the group.
+struct Walk {
+  std::int64_t vector = 0;  ///< neighbours along `axis` a group holds; 0: one element, and no loop over it
+  std::int64_t unroll = 0;  ///< groups; 0: one, and no loop over it
+  std::size_t axis = 0;     ///< the axis `vector` runs along
+  std::vector<std::string> locals;  ///< declarations inside the loop over groups that `index` and `guard` refer to;
+                                    ///< only with such a loop
+  std::vector<std::string> index;   ///< per axis, of the group's first element; an identifier, or empty for zero
+  std::string guard;                ///< condition under which the group exists; empty: always
+  std::string position;             ///< index of the element in its row, counted over the reduced axes; may use `e`
+  std::string store_guard;          ///< further condition on stores; empty: none
+  bool aligned = true;              ///< vectors are read and written whole
+  bool stream = false;              ///< what is read and written is not needed again soon
+};
+
+/// One kernel's body as text. Remembers under which name each instruction's value is known.
+class WalkEmitter {
+ public:
+  /// `wide`: addresses are computed in 64 bits.
+  WalkEmitter(const schedule::Body& body, bool wide);
+
+  /// Emits `insts`. Values in `kept` are declared in the scope `text` is in and stay known afterwards; the others are
+  /// forgotten. Reduces accumulate into what declare_accumulator made.
+  void emit(Text& text, const std::vector<std::int32_t>& insts, const Walk& walk, const std::set<std::int32_t>& kept);
+
+  /// Type of the accumulator: ctype, or ca::Indexed<...> for argmax and argmin.
+  std::string accumulator_type(std::int32_t reduce) const;
+  std::string accumulator_start(std::int32_t reduce) const;
+  /// A lambda that joins two accumulators.
+  std::string join(std::int32_t reduce) const;
+  /// What the graph sees of a finished accumulator.
+  std::string finish(std::int32_t reduce, const std::string& accumulator) const;
+  static std::string accumulator_name(std::int32_t reduce) { return "r" + std::to_string(reduce); }
+  void declare_accumulator(Text& text, std::int32_t reduce, std::int64_t count) const;
+
+  void set_name(std::int32_t inst, std::string name) { names_[static_cast<std::size_t>(inst)] = std::move(name); }
+  const std::string& name(std::int32_t inst) const { return names_[static_cast<std::size_t>(inst)]; }
+
+ private:
+  struct Scope;
+  void declare(Text& text, std::int32_t inst, const Scope& scope) const;
+  void emit_loads(Text& text, const std::vector<std::int32_t>& loads, const Scope& scope);
+  void emit_values(Text& text, const std::vector<std::int32_t>& insts, const Scope& scope);
+  void emit_value(Text& text, std::int32_t id, const Scope& scope);
+  void emit_stores(Text& text, const std::vector<std::int32_t>& stores, const Scope& scope);
+  std::string address(const schedule::Access& access, const Walk& walk) const;
+
+  const schedule::Body& body_;
+  bool wide_;
+  std::vector<std::string> names_;
+};
+
+/// Declarations, appended to `locals`, of the indices of `axes` (slowest first) from the linear index `linear` over them.
+void decompose(const schedule::Body& body, const std::vector<std::size_t>& axes, const std::string& linear,
+               const std::string& type, std::vector<std::string>& locals, std::vector<std::string>& index);
+
+}  // namespace cudaagent::codegen

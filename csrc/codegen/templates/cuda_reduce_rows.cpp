@@ -1,0 +1,113 @@
+// reduce_rows on CUDA: several lanes a row, vectors along the row; rows that fit stay in registers, spread over a
+// cluster of blocks where one block does not hold them.
+#include <algorithm>
+
+#include "codegen/cuda_reduce.h"
+#include "codegen/registry.h"
+
+namespace cudaagent::codegen {
+namespace {
+
+using schedule::Body;
+
+constexpr std::int64_t registers_for_row = 32;  ///< a thread's, so that 64 in all let blocks overlap
+constexpr std::int64_t most_lanes = 512;
+
+int suits(const Body& original, const Target&) {
+  if (!original.has_reduction()) return 0;
+  return prefers_columns(collapse(original)) ? 20 : 60;
+}
+
+/// Lanes for a row of `vectors` when each may hold `most` of them in registers; 0 when no cluster is large enough.
+std::int64_t persistent_lanes(std::int64_t vectors, std::int64_t most, std::int64_t rows, const Target& target,
+                              std::int64_t& cluster) {
+  cluster = 1;
+  // Short rows: a few vectors a lane, so that loads overlap and fewer shuffles join them.
+  if (vectors <= 32 * most)
+    return std::min<std::int64_t>(32, power_of_two(ceil_div(vectors, std::min<std::int64_t>(most, 4))));
+  const std::int64_t most_cluster = is_sm90(target) ? 8 : 1;
+  while (cluster < most_cluster && vectors > cluster * most_lanes * most) cluster *= 2;
+  // Few rows: more blocks a row reach more units.
+  while (cluster < most_cluster && rows * cluster * 2 <= target.units && vectors >= cluster * 2 * 256) cluster *= 2;
+  const std::int64_t lanes = round_up(ceil_div(ceil_div(vectors, cluster), most), 32);
+  return lanes <= 1024 ? lanes : 0;
+}
+
+Params defaults(const Body& original, const Target& target) {
+  const Body body = collapse(original);
+  const std::int64_t vector = vector_width(body, vector_axis(body, false), false);
+  const std::int64_t vectors = body.reduced() / vector, rows = body.kept();
+  const std::int64_t loads = std::max<std::int64_t>(bytes_along(body, vector_axis(body, false), true), 1) * vector;
+  Params params{{"vector", vector}, {"persistent", 0}, {"cluster", 1}};
+  params["unroll"] = std::clamp<std::int64_t>(64 / loads, 1, 4);
+
+  bool reads_again = false;
+  for (const PersistentStage& stage : persistent_stages(body)) reads_again = reads_again || !stage.kept.empty();
+  std::int64_t lanes = 0;
+  if (reads_again) {
+    const std::int64_t held = std::max<std::int64_t>(registers_for_row / registers_per_element(body), vector);
+    lanes = persistent_lanes(vectors, std::max<std::int64_t>(held / vector, 1), rows, target, params["cluster"]);
+    params["persistent"] = lanes > 0;
+  }
+  if (lanes == 0) {
+    params["cluster"] = 1;
+    const std::int64_t wanted = ceil_div(vectors, params["unroll"]);
+    lanes = wanted <= 32 ? power_of_two(wanted) : std::min(round_up(wanted, 32), most_lanes);
+    // Enough rows fill the machine by themselves; fewer lanes then spend less on joining.
+    while (lanes > 32 && lanes % 64 == 0 && rows * lanes / 2 >= target.units * 2048 && vectors / lanes < 4 * params["unroll"])
+      lanes /= 2;
+  }
+  std::int64_t groups = lanes < 128 ? 128 / lanes : 1;
+  while (groups > 1 && rows / groups < target.units && lanes * groups > 32) groups /= 2;
+  if (lanes * groups < 32) groups = 32 / lanes;
+  if (lanes * groups % 32 != 0) groups = 1;
+  params["lanes"] = lanes;
+  params["groups"] = groups;
+  return params;
+}
+
+std::vector<Params> variants(const Body& body, const Target& target) {
+  const Params base = defaults(body, target);
+  std::vector<Params> result;
+  const auto add = [&](std::int64_t lanes, std::int64_t groups, std::int64_t persistent, std::int64_t cluster) {
+    Params params = base;
+    params["lanes"] = lanes;
+    params["groups"] = groups;
+    params["persistent"] = persistent;
+    params["cluster"] = cluster;
+    result.push_back(std::move(params));
+  };
+  const std::int64_t lanes = base.at("lanes"), persistent = base.at("persistent"), cluster = base.at("cluster");
+  for (const std::int64_t other : {lanes * 2, lanes / 2})
+    if (other >= 1 && other <= 1024 && (other < 32 || other % 32 == 0))
+      add(other, std::max<std::int64_t>(128 / other, 1), persistent, cluster);
+  if (lanes <= 64)
+    for (const std::int64_t threads : {64, 256}) add(lanes, std::max<std::int64_t>(threads / lanes, 1), persistent, cluster);
+  if (persistent) add(std::clamp<std::int64_t>(lanes, 32, most_lanes), 1, 0, 1);
+  if (persistent && cluster < 8 && is_sm90(target) && lanes >= 128) add(lanes / 2 / 32 * 32, 1, 1, cluster * 2);
+  for (const std::int64_t unroll : {2, 4, 8}) {
+    Params params = base;
+    params["unroll"] = unroll;
+    if (!persistent) result.push_back(std::move(params));
+  }
+  return result;
+}
+
+Outcome<Source> generate(const Body& body, const Params& params, const Target& target, const std::string& name) {
+  if (auto checked = check_params(params, {{"lanes", 1024}, {"groups", 1024}, {"vector", 16}, {"unroll", 16}, {"cluster", 8}}); !checked)
+    return checked.rejection();
+  ReduceShape shape;
+  shape.lanes = params.at("lanes");
+  shape.groups = params.at("groups");
+  shape.vector = params.at("vector");
+  shape.unroll = params.at("unroll");
+  shape.persistent = params.at("persistent") != 0;
+  shape.cluster = params.at("cluster");
+  return write_reduction(collapse(body), shape, target, name);
+}
+
+}  // namespace
+
+Template cuda_reduce_rows() { return {"reduce_rows", Language::cuda, suits, defaults, variants, generate}; }
+
+}  // namespace cudaagent::codegen

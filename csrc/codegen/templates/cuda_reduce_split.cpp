@@ -1,0 +1,84 @@
+// reduce_split on CUDA: too few rows (or columns) to fill the machine, so each is split over blocks. One kernel a stage;
+// each joins the partial results that the ones before it left in scratch, in a fixed order.
+#include <algorithm>
+
+#include "codegen/cuda_reduce.h"
+#include "codegen/registry.h"
+
+namespace cudaagent::codegen {
+namespace {
+
+using schedule::Body;
+
+/// Below this a second kernel costs more than one unit's share of the row.
+constexpr std::int64_t least_row_bytes = 192 << 10;
+
+/// Blocks that the unsplit template would launch.
+std::int64_t unsplit_blocks(const Body& body, bool columns) {
+  if (!columns) return body.kept();
+  return ceil_div(body.kept(), 8 * vector_width(body, vector_axis(body, true), false));
+}
+
+int suits(const Body& original, const Target& target) {
+  if (!original.has_reduction()) return 0;
+  const Body body = collapse(original);
+  const bool columns = prefers_columns(body);
+  const std::int64_t blocks = unsplit_blocks(body, columns);
+  const std::int64_t bytes = std::max<std::int64_t>(bytes_along(body, vector_axis(body, columns), true), 1);
+  const std::int64_t share = body.reduced() * bytes * (columns ? body.kept() / blocks : 1);
+  // A cluster of eight blocks covers moderately long rows in one kernel.
+  const std::int64_t reach = !columns && is_sm90(target) && body.reduced() * bytes <= (1 << 20) ? 8 : 1;
+  return blocks * reach < target.units / 2 && share > least_row_bytes ? 70 : 5;
+}
+
+Params defaults(const Body& original, const Target& target) {
+  const Body body = collapse(original);
+  const bool columns = prefers_columns(body);
+  const std::size_t axis = vector_axis(body, columns);
+  const std::int64_t vector = vector_width(body, axis, false);
+  const std::int64_t bytes = std::max<std::int64_t>(bytes_along(body, axis, true), 1) * vector;
+  const std::int64_t unroll = std::clamp<std::int64_t>(64 / bytes, 1, 4), units = std::max(target.units, 1);
+  std::int64_t lanes = 256, groups = 1;
+  if (columns) {
+    lanes = std::min<std::int64_t>(32, power_of_two(ceil_div(body.kept(), vector)));
+    groups = 256 / lanes;
+  }
+  const std::int64_t blocks = columns ? ceil_div(body.kept(), lanes * vector) : ceil_div(body.kept(), groups);
+  // What one block passes over at once; a split is several of these long.
+  const std::int64_t stride = (columns ? groups : lanes * vector) * unroll;
+  const std::int64_t splits = std::clamp<std::int64_t>(ceil_div(units * 8, blocks), 1, ceil_div(body.reduced(), 2 * stride));
+  return {{"columns", columns}, {"lanes", lanes}, {"groups", groups}, {"vector", vector}, {"unroll", unroll}, {"splits", std::max<std::int64_t>(splits, 2)}};
+}
+
+std::vector<Params> variants(const Body& body, const Target& target) {
+  const Params base = defaults(body, target);
+  std::vector<Params> result;
+  for (const std::int64_t divisor : {2, 4})
+    for (const std::int64_t unroll : {2, 4, 8}) {
+      Params params = base;
+      params["splits"] = std::max<std::int64_t>(base.at("splits") / divisor, 2);
+      params["unroll"] = unroll;
+      result.push_back(std::move(params));
+    }
+  return result;
+}
+
+Outcome<Source> generate(const Body& body, const Params& params, const Target& target, const std::string& name) {
+  if (auto checked = check_params(params, {{"lanes", 1024}, {"groups", 1024}, {"vector", 16}, {"unroll", 16}, {"splits", 65536}}); !checked)
+    return checked.rejection();
+  ReduceShape shape;
+  shape.columns = params.at("columns") != 0;
+  shape.lanes = params.at("lanes");
+  shape.groups = params.at("groups");
+  shape.vector = params.at("vector");
+  shape.unroll = params.at("unroll");
+  shape.splits = params.at("splits");
+  if (shape.splits < 2) return Rejection{"codegen", "a split has at least two parts", ""};
+  return write_reduction(collapse(body), shape, target, name);
+}
+
+}  // namespace
+
+Template cuda_reduce_split() { return {"reduce_split", Language::cuda, suits, defaults, variants, generate}; }
+
+}  // namespace cudaagent::codegen
