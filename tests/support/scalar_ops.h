@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/base.h"
 #include "ir/prims.h"
 
 namespace cudaagent::testing {
