@@ -30,4 +30,7 @@ struct Result {
 /// those whose kernels were rejected; it appears in `left`.
 Result rewrite(const ir::Graph& captured, const Options& options, const std::map<std::int32_t, std::string>& keep = {});
 
+/// Every ATen operator that has a rule, "aten::add.Tensor", sorted; a default overload carries no suffix.
+std::vector<std::string> covered_operators();
+
 }  // namespace cudaagent::rewrite
