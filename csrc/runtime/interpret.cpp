@@ -5,57 +5,84 @@ namespace cudaagent::runtime {
 
 namespace {
 
-// By value, the last node that reads it; the number of nodes for what the graph returns.
-std::vector<std::size_t> last_reads(const ir::Graph& graph) {
-  std::vector<std::size_t> last(graph.values.size(), 0);
-  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
-    for (const std::int32_t value : references(graph.nodes[n].args)) last.at(static_cast<std::size_t>(value)) = n;
-    for (const ir::ValueId value : graph.nodes[n].outputs) {
-      if (value != ir::no_value) last.at(static_cast<std::size_t>(value)) = n;
-    }
-  }
-  for (const ir::Output& output : graph.outputs) {
-    if (output.value != ir::no_value) last.at(static_cast<std::size_t>(output.value)) = graph.nodes.size();
-  }
-  return last;
-}
+struct Step {
+  std::string op;
+  std::unique_ptr<ExternCall> call;
+  std::vector<ir::ValueId> operands, outputs;
+  std::vector<ir::ValueId> spent;  ///< values nobody reads after this step
+};
 
-void run_node(const ir::Node& node, std::vector<Tensor>& values, TensorHost& host) {
-  const Call call = make_call(node);
-  std::vector<Tensor> inputs;
-  for (const ir::ValueId value : call.operands) inputs.push_back(values.at(static_cast<std::size_t>(value)));
-  std::vector<Tensor> returned = host.prepare(node.op, call.args)->run(inputs);
-  for (std::size_t o = 0; o < node.outputs.size(); ++o) {
-    if (node.outputs[o] == ir::no_value) continue;
-    if (o >= returned.size() || !returned[o]) throw InternalError(node.op + " returned no tensor where the graph has one");
-    values.at(static_cast<std::size_t>(node.outputs[o])) = std::move(returned[o]);
+// By value, the last node that reads or makes it; the number of nodes for what the graph returns.
+std::vector<std::size_t> last_uses(const ir::Graph& graph) {
+  std::vector<std::size_t> last(graph.values.size(), 0);
+  const auto use = [&](ir::ValueId value, std::size_t node) {
+    if (value != ir::no_value) last.at(static_cast<std::size_t>(value)) = node;
+  };
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+    for (const std::int32_t value : references(graph.nodes[n].args)) use(value, n);
+    for (const ir::ValueId value : graph.nodes[n].outputs) use(value, n);
   }
+  for (const ir::Output& output : graph.outputs) use(output.value, graph.nodes.size());
+  return last;
 }
 
 }  // namespace
 
-std::vector<Tensor> interpret(const ir::Graph& graph, std::span<const Tensor> inputs, TensorHost& host) {
-  if (inputs.size() != graph.inputs.size()) {
-    throw UserError("the graph was given " + std::to_string(inputs.size()) + " inputs; pass the " +
-                    std::to_string(graph.inputs.size()) + " it has");
-  }
-  std::vector<Tensor> values(graph.values.size());
-  for (std::size_t i = 0; i < inputs.size(); ++i) values.at(static_cast<std::size_t>(graph.inputs[i].value)) = inputs[i];
-  const std::vector<std::size_t> last = last_reads(graph);
+struct Interpreter::State {
+  std::vector<Step> steps;
+  std::vector<ir::ValueId> inputs, outputs;
+  std::size_t values = 0;
+};
+
+Interpreter::Interpreter(const ir::Graph& graph, TensorHost& host) : state_(std::make_unique<State>()) {
+  state_->values = graph.values.size();
+  for (const ir::Input& input : graph.inputs) state_->inputs.push_back(input.value);
+  for (const ir::Output& output : graph.outputs) state_->outputs.push_back(output.value);
+  const std::vector<std::size_t> last = last_uses(graph);
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     const ir::Node& node = graph.nodes[n];
-    run_node(node, values, host);
-    const auto drop = [&](std::int32_t value) {
-      if (value != ir::no_value && last[static_cast<std::size_t>(value)] <= n) values[static_cast<std::size_t>(value)] = Tensor();
-    };
-    for (const std::int32_t value : references(node.args)) drop(value);
-    for (const ir::ValueId value : node.outputs) drop(value);
+    Call call = make_call(node);
+    Step step{node.op, host.prepare(node.op, call.args), std::move(call.operands), node.outputs, {}};
+    for (const auto* used : {&step.operands, &step.outputs}) {
+      for (const ir::ValueId value : *used) {
+        if (value != ir::no_value && last[static_cast<std::size_t>(value)] == n) step.spent.push_back(value);
+      }
+    }
+    state_->steps.push_back(std::move(step));
+  }
+}
+
+Interpreter::~Interpreter() = default;
+
+std::vector<Tensor> Interpreter::run(std::span<const Tensor> inputs) const {
+  if (inputs.size() != state_->inputs.size()) {
+    throw UserError("the graph was given " + std::to_string(inputs.size()) + " inputs; pass the " +
+                    std::to_string(state_->inputs.size()) + " it has");
+  }
+  std::vector<Tensor> values(state_->values);
+  const auto at = [&](ir::ValueId value) -> Tensor& { return values.at(static_cast<std::size_t>(value)); };
+  for (std::size_t i = 0; i < inputs.size(); ++i) at(state_->inputs[i]) = inputs[i];
+  std::vector<Tensor> operands;
+  for (const Step& step : state_->steps) {
+    operands.clear();
+    for (const ir::ValueId value : step.operands) operands.push_back(at(value));
+    std::vector<Tensor> returned = step.call->run(operands);
+    for (std::size_t o = 0; o < step.outputs.size(); ++o) {
+      if (step.outputs[o] == ir::no_value) continue;
+      if (o >= returned.size() || !returned[o]) {
+        throw InternalError(step.op + " returned no tensor where the graph has one");
+      }
+      at(step.outputs[o]) = std::move(returned[o]);
+    }
+    for (const ir::ValueId value : step.spent) at(value) = Tensor();
   }
   std::vector<Tensor> outputs;
-  for (const ir::Output& output : graph.outputs) {
-    outputs.push_back(output.value == ir::no_value ? Tensor() : values.at(static_cast<std::size_t>(output.value)));
-  }
+  for (const ir::ValueId value : state_->outputs) outputs.push_back(value == ir::no_value ? Tensor() : at(value));
   return outputs;
+}
+
+std::vector<Tensor> interpret(const ir::Graph& graph, std::span<const Tensor> inputs, TensorHost& host) {
+  return Interpreter(graph, host).run(inputs);
 }
 
 }  // namespace cudaagent::runtime
