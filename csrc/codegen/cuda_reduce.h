@@ -18,7 +18,7 @@
 #include "codegen/cuda_kernel.h"
 #include "codegen/cuda_walk.h"
 
-namespace cudaagent::codegen {
+namespace cudaagent::codegen::cuda {
 
 struct ReduceShape {
   bool columns = false;
@@ -36,7 +36,7 @@ std::size_t vector_axis(const schedule::Body& body, bool columns);
 /// Bytes an element brings in through loads that are contiguous along `axis`.
 std::int64_t contiguous_bytes(const schedule::Body& body, std::size_t axis);
 /// Whether threads should lie across kept elements: more bytes are contiguous along them.
-bool prefers_columns(const schedule::Body& body);
+bool reads_along_columns(const schedule::Body& body);
 
 /// What each stage computes when element-level values stay known.
 struct PersistentStage {
@@ -53,4 +53,4 @@ std::int64_t elements_per_thread(const schedule::Body& body, const ReduceShape& 
 Outcome<Source> write_reduction(const schedule::Body& body, const ReduceShape& shape, const Target& target,
                                 const std::string& name);
 
-}  // namespace cudaagent::codegen
+}  // namespace cudaagent::codegen::cuda

@@ -2,7 +2,7 @@
 
 #include "codegen/cuda_reduce.h"
 
-namespace cudaagent::codegen {
+namespace cudaagent::codegen::cuda {
 
 using schedule::Body;
 using schedule::Inst;
@@ -20,7 +20,7 @@ std::int64_t contiguous_bytes(const Body& body, std::size_t axis) {
   return bytes;
 }
 
-bool prefers_columns(const Body& body) {
+bool reads_along_columns(const Body& body) {
   if (kept_axes(body) == 0) return false;
   return contiguous_bytes(body, vector_axis(body, true)) > contiguous_bytes(body, vector_axis(body, false));
 }
@@ -77,4 +77,4 @@ std::int64_t elements_per_thread(const Body& body, const ReduceShape& shape) {
                        : ceil_div(length, shape.lanes * shape.vector) * shape.vector;
 }
 
-}  // namespace cudaagent::codegen
+}  // namespace cudaagent::codegen::cuda

@@ -7,13 +7,14 @@
 namespace cudaagent::codegen {
 namespace {
 
+using namespace cuda;
 using schedule::Body;
 
 int suits(const Body& original, const Target&) {
   if (!original.has_reduction()) return 0;
   const Body body = collapse(original);
   if (kept_axes(body) == 0) return 0;
-  return prefers_columns(body) ? 60 : 10;
+  return reads_along_columns(body) ? 60 : 10;
 }
 
 Params defaults(const Body& original, const Target& target) {

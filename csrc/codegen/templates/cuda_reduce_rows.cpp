@@ -8,6 +8,7 @@
 namespace cudaagent::codegen {
 namespace {
 
+using namespace cuda;
 using schedule::Body;
 
 constexpr std::int64_t registers_for_row = 32;  ///< a thread's, so that 64 in all let blocks overlap
@@ -15,7 +16,7 @@ constexpr std::int64_t most_lanes = 512;
 
 int suits(const Body& original, const Target&) {
   if (!original.has_reduction()) return 0;
-  return prefers_columns(collapse(original)) ? 20 : 60;
+  return reads_along_columns(collapse(original)) ? 20 : 60;
 }
 
 /// Lanes for a row of `vectors` when each may hold `most` of them in registers; 0 when no cluster is large enough.

@@ -8,6 +8,7 @@
 namespace cudaagent::codegen {
 namespace {
 
+using namespace cuda;
 using schedule::Body;
 
 /// Below this a second kernel costs more than one unit's share of the row.
@@ -22,7 +23,7 @@ std::int64_t unsplit_blocks(const Body& body, bool columns) {
 int suits(const Body& original, const Target& target) {
   if (!original.has_reduction()) return 0;
   const Body body = collapse(original);
-  const bool columns = prefers_columns(body);
+  const bool columns = reads_along_columns(body);
   const std::int64_t blocks = unsplit_blocks(body, columns);
   const std::int64_t bytes = std::max<std::int64_t>(bytes_along(body, vector_axis(body, columns), true), 1);
   const std::int64_t share = body.reduced() * bytes * (columns ? body.kept() / blocks : 1);
@@ -33,7 +34,7 @@ int suits(const Body& original, const Target& target) {
 
 Params defaults(const Body& original, const Target& target) {
   const Body body = collapse(original);
-  const bool columns = prefers_columns(body);
+  const bool columns = reads_along_columns(body);
   const std::size_t axis = vector_axis(body, columns);
   const std::int64_t vector = vector_width(body, axis, false);
   const std::int64_t bytes = std::max<std::int64_t>(bytes_along(body, axis, true), 1) * vector;
