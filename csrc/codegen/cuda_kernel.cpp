@@ -5,7 +5,7 @@
 #include "codegen/analysis.h"
 #include "codegen/expression.h"
 
-namespace cudaagent::codegen {
+namespace cudaagent::codegen::cuda {
 
 using schedule::Body;
 using schedule::Inst;
@@ -108,4 +108,4 @@ Outcome<int> check_params(const Params& params, const std::vector<Bound>& bounds
   return 0;
 }
 
-}  // namespace cudaagent::codegen
+}  // namespace cudaagent::codegen::cuda

@@ -9,7 +9,7 @@
 #include "codegen/codegen.h"
 #include "codegen/cuda_text.h"
 
-namespace cudaagent::codegen {
+namespace cudaagent::codegen::cuda {
 
 using Params = std::map<std::string, std::int64_t>;
 
@@ -55,4 +55,4 @@ struct Bound {
 };
 Outcome<int> check_params(const Params& params, const std::vector<Bound>& bounds);
 
-}  // namespace cudaagent::codegen
+}  // namespace cudaagent::codegen::cuda

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace cudaagent::codegen {
+namespace cudaagent::codegen::cuda {
 namespace {
 
 using schedule::Body;
@@ -349,4 +349,4 @@ Outcome<Source> write_reduction(const Body& body, const ReduceShape& shape, cons
   return ReduceWriter(body, shape, target, name).write();
 }
 
-}  // namespace cudaagent::codegen
+}  // namespace cudaagent::codegen::cuda

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace cudaagent::codegen {
+namespace cudaagent::codegen::cuda {
 
 class Text {
  public:
@@ -31,4 +31,4 @@ class Text {
   int depth_ = 0;
 };
 
-}  // namespace cudaagent::codegen
+}  // namespace cudaagent::codegen::cuda

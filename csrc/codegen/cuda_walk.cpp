@@ -4,7 +4,7 @@
 
 #include "codegen/analysis.h"
 
-namespace cudaagent::codegen {
+namespace cudaagent::codegen::cuda {
 
 using schedule::Access;
 using schedule::Inst;
@@ -231,4 +231,4 @@ void decompose(const schedule::Body& body, const std::vector<std::size_t>& axes,
   }
 }
 
-}  // namespace cudaagent::codegen
+}  // namespace cudaagent::codegen::cuda

@@ -10,7 +10,7 @@
 #include "codegen/cuda_text.h"
 #include "codegen/expression.h"
 
-namespace cudaagent::codegen {
+namespace cudaagent::codegen::cuda {
 
 /// How a thread steps over elements. The text of an index or a guard may use `u`, the group.
 struct Walk {
@@ -68,4 +68,4 @@ class WalkEmitter {
 void decompose(const schedule::Body& body, const std::vector<std::size_t>& axes, const std::string& linear,
                const std::string& type, std::vector<std::string>& locals, std::vector<std::string>& index);
 
-}  // namespace cudaagent::codegen
+}  // namespace cudaagent::codegen::cuda

@@ -10,6 +10,7 @@
 namespace cudaagent::codegen {
 namespace {
 
+using namespace cuda;
 using schedule::Body;
 
 int suits(const Body& body, const Target&) { return body.has_reduction() ? 0 : 50; }
