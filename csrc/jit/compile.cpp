@@ -1,6 +1,7 @@
 #include <atomic>
 #include <exception>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <thread>
 
@@ -12,9 +13,18 @@
 namespace cudaagent::jit {
 namespace {
 
+/// Of every header a source may reach, the prelude and what it includes.
 std::string prelude_hash(codegen::Language language, const Options& options) {
-  std::string path = options.prelude_dir + "/" + codegen::prelude_name(language);
-  return std::filesystem::exists(path) ? sha256(read_file(path)) : "";
+  namespace fs = std::filesystem;
+  std::string extension = fs::path(codegen::prelude_name(language)).extension().string();
+  std::map<std::string, std::string> texts;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(options.prelude_dir, ignored)) {
+    if (entry.path().extension() == extension) texts[entry.path().filename()] = read_file(entry.path());
+  }
+  std::string joined;
+  for (const auto& [name, text] : texts) joined += name + '\0' + text + '\0';
+  return sha256(joined);
 }
 
 }  // namespace

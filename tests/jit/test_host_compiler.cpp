@@ -184,7 +184,10 @@ TEST(ToolchainKey, DependsOnTheCompilerAndThePrelude) {
   std::string bare = toolchain_key(host, with);
   EXPECT_EQ(bare, toolchain_key(host, with));
   { std::ofstream(pattern + "/" + codegen::prelude_name(codegen::Language::host)) << "// text\n"; }
-  EXPECT_NE(bare, toolchain_key(host, with));
+  std::string one = toolchain_key(host, with);
+  EXPECT_NE(bare, one);
+  { std::ofstream(pattern + "/included_by_it.h") << "// more\n"; }
+  EXPECT_NE(one, toolchain_key(host, with));
   Options other = options();
   other.cxx = "no-such-compiler";
   EXPECT_NE(toolchain_key(host, options()), toolchain_key(host, other));
