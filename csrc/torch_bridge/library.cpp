@@ -67,6 +67,11 @@ std::string survey(std::string options_json) {
   });
 }
 
+// The options as the environment completes them.
+std::string complete_options(std::string options_json) {
+  return translate_errors([&] { return Json(options_from_json(parse_json(options_json, "the options"))).dump(); });
+}
+
 std::string version() { return Json{{"codegen", codegen::version()}, {"torch", TORCH_VERSION}}.dump(); }
 
 }  // namespace
@@ -77,6 +82,7 @@ TORCH_LIBRARY(cudaagent, library) {
   library.def("report(int handle) -> str", &report);
   library.def("release(int handle) -> ()", &release);
   library.def("survey(str options_json) -> str", &survey);
+  library.def("options(str options_json) -> str", &complete_options);
   library.def("version() -> str", &version);
   library.def("cache_list(str dir, str[] layers) -> str", &cache_list);
   library.def("cache_verify(str dir, str[] layers, bool remove) -> str", &cache_verify);
