@@ -93,6 +93,7 @@ void compile_missing(const std::vector<Built*>& missing, const codegen::Target& 
     if (!binaries[i]) {
       built.rejection = binaries[i].rejection().stage + ": " + binaries[i].rejection().reason;
       built.log = binaries[i].rejection().log;
+      log(LogLevel::debug, built.rejection + "\n" + built.log);
       continue;
     }
     built.binary = std::move(binaries[i].value());
