@@ -157,11 +157,9 @@ class Emitter {
     Access access;
     access.buffer = output;
     access.strides.assign(body_.axes.size(), 0);
-    if (!placement_.flat().empty()) {
-      add_stride(access, placement_.flat(), 1);
-    } else {
-      const std::vector<AxisList>& dims = placement_.dims(value);
-      for (std::size_t d = 0; d < dims.size(); ++d) add_stride(access, dims[d], type.strides[d]);
+    const std::vector<AxisList>& dims = placement_.dims(value);
+    for (std::size_t d = 0; d < dims.size(); ++d) {
+      add_stride(access, dims[d], placement_.is_flat(value) ? 1 : type.strides[d]);
     }
     insts_.store(inst, std::move(access), type.dtype);
   }

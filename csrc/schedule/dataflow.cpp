@@ -82,7 +82,9 @@ void Dataflow::decide_view(std::int32_t n, bool copy) {
     type.strides = contiguous_strides(type.dims);
     return;
   }
-  const auto strides = mine.view->strides();
+  auto strides = mine.view->strides();
+  // No tensor steps backwards in memory.
+  if (strides && std::any_of(strides->begin(), strides->end(), [](std::int64_t s) { return s < 0; })) strides.reset();
   if (needed_[at(value)] && strides && !generator && !copy) roles_[at(n)] = Role::view;
   type.strides = roles_[at(n)] != Role::compute && strides ? *strides : choose_strides(graph_, node);
 }

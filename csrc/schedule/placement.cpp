@@ -48,7 +48,7 @@ std::string Placement::place_node(std::int32_t n) {
     if (!arg.is<Ref>()) {
       operand.origin.constant = arg;
     } else if (!resolve(arg.as<Ref>().id, operand)) {
-      return "a view between two of its nodes is not affine";
+      return "a view is not affine";
     }
   }
   std::string why;
@@ -106,7 +106,8 @@ std::string Placement::place_view(std::int32_t n) {
   Operand operand;
   bool placed = false;
   if (in_region(below.base) || (share_ && !flow_->is_generated_inline(below.base))) {
-    placed = resolve(source, operand) && step(node, operand);
+    if (!resolve(source, operand)) return "a view is not affine";
+    placed = step(node, operand);
   }
   if (!placed && !in_region(below.base)) {
     Place whole = below;
@@ -114,10 +115,15 @@ std::string Placement::place_view(std::int32_t n) {
     if (placed) operand = fresh(whole);
   }
   if (!placed) {
-    if (nodes_.size() > 1) return "a view between two of its nodes is not affine";
-    operand = fresh(below);
-    for (const AxisList& dim : operand.dims) flat_.insert(flat_.end(), dim.begin(), dim.end());
-    operand.dims = {flat_};
+    const TensorType& type = flow_->graph().type(value);
+    if (node.op != "prim::reshape" || type.strides != contiguous_strides(type.dims)) return "a view is not affine";
+    // Nobody in the region can read it, but it can be written: contiguous memory has the order of the elements.
+    operand = {};
+    if (!resolve(source, operand)) return "a view is not affine";
+    AxisList flat;
+    for (const AxisList& dim : operand.dims) flat.insert(flat.end(), dim.begin(), dim.end());
+    operand.dims = {flat};
+    flat_.insert(value);
   }
   note_inlined(source);
   dims_[value] = operand.dims;
@@ -134,6 +140,7 @@ void Placement::note_inlined(ValueId value) {
 
 bool Placement::resolve(ValueId value, Operand& operand) {
   if (in_region(value)) {
+    if (is_flat(value)) return false;
     operand.dims = dims_.at(value);
     operand.origin.kind = Origin::Kind::computed;
     operand.origin.value = value;

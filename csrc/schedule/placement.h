@@ -43,8 +43,8 @@ class Placement {
   const AxisList& reduced() const { return reduced_; }
   /// Axes the reduce node runs over, row-major in its operand's dims; empty when all their extents are 1.
   AxisList reduce_axes(std::int32_t node) const { return space_.leaves(reduce_lists_.at(node)); }
-  /// The elements of a lone reshape whose two groupings do not nest, row-major; empty otherwise.
-  const AxisList& flat() const { return flat_; }
+  /// True for a reshape whose two groupings do not nest: dims() is one list, its elements in row-major order.
+  bool is_flat(ir::ValueId value) const { return flat_.count(value) > 0; }
   /// Views and generators that were read through.
   const std::set<std::int32_t>& inlined() const { return inlined_; }
   bool has_reduction() const { return !reduced_.empty(); }
@@ -82,7 +82,8 @@ class Placement {
   std::map<ir::ValueId, std::vector<AxisList>> dims_;
   std::map<ir::ValueId, Operand> roots_;
   std::map<std::int32_t, AxisList> reduce_lists_, reduce_operands_;
-  AxisList kept_, reduced_, flat_;
+  std::set<ir::ValueId> flat_;
+  AxisList kept_, reduced_;
   std::set<std::int32_t> inlined_;
 };
 
