@@ -7,7 +7,7 @@ requirement. The same for cmake and ninja, which most machines have.
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import pathlib
 import shutil
 import sysconfig
