@@ -1,0 +1,30 @@
+// The precision contract: one output of a kernel against truth, with eager's own error as the measure.
+//
+// Errors are relative to the size of what is computed: an element's own magnitude, or where terms cancelled the size of
+// those terms (the response of fp64 truth to a perturbed input). Without the second, a sum that happens to fall near zero
+// would make any two correct kernels differ by an arbitrary factor.
+#pragma once
+
+#include <string>
+
+#include "verify/yardstick.h"
+
+namespace cudaagent::verify {
+
+struct Errors {
+  double rms = 0, max = 0, row = 0;
+};
+
+struct Comparison {
+  Errors kernel, eager;
+  std::string failure;  ///< empty when inside the contract
+};
+
+/// Allowed: twice eager's error, and never less than floor_ulps of the output's dtype.
+inline constexpr double eager_factor = 2;
+double floor_error(DType output, Precision precision, bool multiplies_matrices);
+
+/// `kernel` is the output's memory as the kernel left it.
+Comparison compare(const Elements& kernel, const Answer& answer, const Yardstick& yardstick, double floor);
+
+}  // namespace cudaagent::verify
