@@ -113,8 +113,8 @@ class Builder {
     for (std::size_t o = 0; o < node.outputs.size(); ++o) {
       const ir::ValueId value = node.outputs[o];
       if (value == ir::no_value) continue;
-      results.push_back({o, base_of_.at(index(value)), laid_out_.at(index(value)), located_.at(index(value)),
-                         graph_.type(value)});
+      results.push_back(
+          {o, base_of_.at(index(value)), laid_out_.at(index(value)), located_.at(index(value)), graph_.type(value)});
     }
     return std::make_unique<ExternStep>(node.op, host_.prepare(node.op, call.args), std::move(operands),
                                         std::move(results));
@@ -211,13 +211,13 @@ class Builder {
   const Places places_;
   Blueprint print_;
   BaseId next_base_ = 1;
-  std::vector<BaseId> base_of_;              // by ValueId of a root
-  std::vector<std::int64_t> arena_offset_;   // by ValueId of a root
-  std::vector<OperandId> operand_of_;        // by ValueId
-  std::vector<bool> located_, laid_out_;     // by ValueId of a root
-  std::vector<ir::ValueId> operand_roots_;   // by OperandId
+  std::vector<BaseId> base_of_;             // by ValueId of a root
+  std::vector<std::int64_t> arena_offset_;  // by ValueId of a root
+  std::vector<OperandId> operand_of_;       // by ValueId
+  std::vector<bool> located_, laid_out_;    // by ValueId of a root
+  std::vector<ir::ValueId> operand_roots_;  // by OperandId
   std::vector<std::int64_t> scratch_offsets_;
-  std::vector<int> region_steps_;            // by region: its step, or the last one before it
+  std::vector<int> region_steps_;  // by region: its step, or the last one before it
 };
 
 }  // namespace

@@ -44,7 +44,7 @@ class Guards {
   std::vector<TensorType> types_;  // by input
   std::vector<std::uintptr_t> bytes_;
   std::vector<std::string> names_;
-  std::vector<bool> updated_;      // by input
+  std::vector<bool> updated_;  // by input
   bool updates_ = false;
   std::vector<std::int32_t> bound_, user_;  // input indices
 };

@@ -43,8 +43,8 @@ class Finder {
     }
     for (const ir::ValueId value : region.inputs) touch(value, index);
     const bool external = region.kind == schedule::RegionKind::external;
-    const auto& made = external ? plan_.graph.nodes.at(static_cast<std::size_t>(region.nodes.at(0))).outputs
-                                : region.outputs;
+    const auto& made =
+        external ? plan_.graph.nodes.at(static_cast<std::size_t>(region.nodes.at(0))).outputs : region.outputs;
     for (const ir::ValueId value : made) {
       if (value == ir::no_value) continue;
       at(value) = {external ? Home::external : Home::arena, value, 0};

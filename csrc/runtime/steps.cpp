@@ -110,9 +110,8 @@ void KernelStep::launch_host(Frame& frame, const Call& call, void* const* args) 
     kernel(args, 0, count);
     return;
   }
-  frame.host.parallel_for(count, call.launch->grain, [kernel, args](std::int64_t begin, std::int64_t end) {
-    kernel(args, begin, end);
-  });
+  frame.host.parallel_for(count, call.launch->grain,
+                          [kernel, args](std::int64_t begin, std::int64_t end) { kernel(args, begin, end); });
 }
 
 void KernelStep::launch_device(Frame& frame, const Call& call, void* const* args) const {

@@ -121,8 +121,8 @@ StackTemplate::StackTemplate(const c10::FunctionSchema& schema, const std::vecto
   stack_.resize(formals.size());
   for (std::size_t a = 0; a < formals.size(); ++a) {
     const c10::Argument& formal = formals[a];
-    const auto given = std::find_if(args.begin(), args.end(),
-                                    [&](const NamedArg& named) { return named.name == formal.name(); });
+    const auto given =
+        std::find_if(args.begin(), args.end(), [&](const NamedArg& named) { return named.name == formal.name(); });
     if (given != args.end()) {
       try {
         place(a, formal, given->value);

@@ -53,16 +53,15 @@ Tensor AtenHost::empty(const TensorType& type) {
   const c10::Device device = aten_device(type.device);
   if (device.is_meta()) return from_aten(at::Tensor(at::detail::empty_strided_meta(type.dims, type.strides, dtype)));
   const c10::DeviceGuard guard(device);
-  return from_aten(at::Tensor(at::detail::empty_strided_generic(type.dims, type.strides,
-                                                                c10::GetAllocator(device.type()),
-                                                                c10::DispatchKeySet(c10::DispatchKey::CUDA), dtype)));
+  return from_aten(at::Tensor(at::detail::empty_strided_generic(
+      type.dims, type.strides, c10::GetAllocator(device.type()), c10::DispatchKeySet(c10::DispatchKey::CUDA), dtype)));
 }
 
 Tensor AtenHost::view(const Tensor& base, const TensorType& type, std::int64_t byte_offset) {
   const c10::TensorImpl* from = impl_of(base);
-  auto impl = c10::make_intrusive<c10::TensorImpl>(c10::TensorImpl::VIEW, c10::Storage(from->storage()),
-                                                   from->key_set(),
-                                                   caffe2::TypeMeta::fromScalarType(scalar_type(type.dtype)));
+  auto impl =
+      c10::make_intrusive<c10::TensorImpl>(c10::TensorImpl::VIEW, c10::Storage(from->storage()), from->key_set(),
+                                           caffe2::TypeMeta::fromScalarType(scalar_type(type.dtype)));
   impl->set_sizes_and_strides(type.dims, type.strides, byte_offset / dtype_size(type.dtype));
   if (!impl->is_inference()) impl->set_version_counter(from->version_counter());
   return Tensor::adopt(impl.release());

@@ -73,12 +73,12 @@ Device device_of(const c10::Device& device) {
 
 c10::Layout aten_layout(const Layout& layout) {
   static constexpr std::array<std::pair<const char*, c10::Layout>, 7> table{{{"strided", c10::Layout::Strided},
-                                                                            {"sparse_coo", c10::Layout::Sparse},
-                                                                            {"sparse_csr", c10::Layout::SparseCsr},
-                                                                            {"sparse_csc", c10::Layout::SparseCsc},
-                                                                            {"sparse_bsr", c10::Layout::SparseBsr},
-                                                                            {"sparse_bsc", c10::Layout::SparseBsc},
-                                                                            {"jagged", c10::Layout::Jagged}}};
+                                                                             {"sparse_coo", c10::Layout::Sparse},
+                                                                             {"sparse_csr", c10::Layout::SparseCsr},
+                                                                             {"sparse_csc", c10::Layout::SparseCsc},
+                                                                             {"sparse_bsr", c10::Layout::SparseBsr},
+                                                                             {"sparse_bsc", c10::Layout::SparseBsc},
+                                                                             {"jagged", c10::Layout::Jagged}}};
   return by_name(table, layout.name, "layout");
 }
 

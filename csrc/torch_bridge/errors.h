@@ -12,7 +12,8 @@
 namespace cudaagent::bridge {
 
 /// UserError becomes ValueError; a guard that does not hold, a RuntimeError that starts with "cudaagent guard: " (the
-/// caller runs eager instead; nothing was written); a bug of ours, a RuntimeError that says so. Torch's own pass through.
+/// caller runs eager instead; nothing was written); a bug of ours, a RuntimeError that says so. Torch's own pass
+/// through.
 template <class Body>
 auto translate_errors(Body&& body) {
   try {

@@ -1,6 +1,6 @@
 // torch.ops.cudaagent: everything Python calls. Loaded with torch.ops.load_library; no Python in it.
-#include <torch/library.h>
 #include <torch/headeronly/version.h>
+#include <torch/library.h>
 
 #include "torch_bridge/aten_host.h"
 #include "torch_bridge/aten_types.h"

@@ -20,7 +20,8 @@ std::shared_ptr<LoadedProgram> Programs::find(std::int64_t handle) const {
   const std::shared_lock lock(mutex_);
   const auto it = programs_.find(handle);
   if (it == programs_.end()) {
-    throw UserError("program " + std::to_string(handle) + " is not loaded; it was released, or made in another process");
+    throw UserError("program " + std::to_string(handle) +
+                    " is not loaded; it was released, or made in another process");
   }
   return it->second;
 }

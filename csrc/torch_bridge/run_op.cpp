@@ -43,8 +43,9 @@ void refuse_gradients(const std::vector<Tensor>& inputs, const LoadedProgram& lo
   const auto needs = [](const Tensor& tensor) { return tensor && impl_of(tensor)->requires_grad(); };
   bool any = std::any_of(inputs.begin(), inputs.end(), needs);
   if (const auto bound = loaded.bound.load(); !any && bound) any = std::any_of(bound->begin(), bound->end(), needs);
-  TORCH_CHECK(!any, "cudaagent: this program records no gradients; call it under torch.no_grad() or "
-                    "torch.inference_mode(), or let the optimized module fall back to PyTorch");
+  TORCH_CHECK(!any,
+              "cudaagent: this program records no gradients; call it under torch.no_grad() or "
+              "torch.inference_mode(), or let the optimized module fall back to PyTorch");
 }
 
 }  // namespace

@@ -6,14 +6,19 @@ import json
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
 import torch
+from conftest import PYTHON_CORE
+
 from torch_cudaagent import library
 
-pytestmark = pytest.mark.skipif(not (library.folder() / library.LIBRARY).is_file(), reason="no native library")
+pytestmark = pytest.mark.skipif(
+    PYTHON_CORE or not (library.folder() / library.LIBRARY).is_file(), reason="the native library is not under test"
+)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -145,13 +150,27 @@ CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "one int in a list for a pair": ("aten::avg_pool2d", {"self": IMAGE, "kernel_size": [2], "stride": [1, 2]}),
     "empty optional ints": ("aten::sum.dim_IntList", {"self": X, "dim": None, "keepdim": False}),
     "one int for ints": ("aten::sum.dim_IntList", {"self": X, "dim": [1], "keepdim": True, "dtype": torch.float64}),
-    "optional floats": ("aten::upsample_nearest2d.vec",
-                        {"input": IMAGE, "output_size": None, "scale_factors": [2.0, 1.5]}),
+    "optional floats": (
+        "aten::upsample_nearest2d.vec",
+        {"input": IMAGE, "output_size": None, "scale_factors": [2.0, 1.5]},
+    ),
     "symbolic ints": ("aten::as_strided", {"self": X, "size": [3, 2], "stride": [1, 4], "storage_offset": 1}),
-    "bools": ("aten::convolution_backward",
-              {"grad_output": IMAGE[:, :2, 2:, 2:].contiguous(), "input": IMAGE, "weight": IMAGE[:, :, :3, :3].contiguous(),
-               "bias_sizes": [2], "stride": [1, 1], "padding": [0, 0], "dilation": [1, 1], "transposed": False,
-               "output_padding": [0, 0], "groups": 1, "output_mask": [True, False, True]}),
+    "bools": (
+        "aten::convolution_backward",
+        {
+            "grad_output": IMAGE[:, :2, 2:, 2:].contiguous(),
+            "input": IMAGE,
+            "weight": IMAGE[:, :, :3, :3].contiguous(),
+            "bias_sizes": [2],
+            "stride": [1, 1],
+            "padding": [0, 0],
+            "dilation": [1, 1],
+            "transposed": False,
+            "output_padding": [0, 0],
+            "groups": 1,
+            "output_mask": [True, False, True],
+        },
+    ),
     "optional tensor left out": ("aten::linear", {"input": X, "weight": X[0]}),
     "optional tensor none": ("aten::linear", {"input": X, "weight": X[0], "bias": None}),
     "string": ("aten::gelu", {"self": X, "approximate": "tanh"}),
@@ -159,26 +178,52 @@ CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "string none": ("aten::div.Tensor_mode", {"self": X, "other": 0.3, "rounding_mode": None}),
     "string equation": ("aten::einsum", {"equation": "abc,abd->acd", "tensors": [X, X]}),
     "dtype": ("aten::to.dtype", {"self": X, "dtype": torch.bfloat16}),
-    "dtype, layout, device": ("aten::arange.start_step",
-                              {"start": 0, "end": 5, "step": 2, "dtype": torch.int32, "layout": torch.strided,
-                               "device": torch.device("cpu"), "pin_memory": False}),
+    "dtype, layout, device": (
+        "aten::arange.start_step",
+        {
+            "start": 0,
+            "end": 5,
+            "step": 2,
+            "dtype": torch.int32,
+            "layout": torch.strided,
+            "device": torch.device("cpu"),
+            "pin_memory": False,
+        },
+    ),
     "memory format": ("aten::clone", {"self": IMAGE, "memory_format": torch.channels_last}),
-    "preserved format": ("aten::_to_copy", {"self": IMAGE.contiguous(memory_format=torch.channels_last),
-                                            "dtype": torch.float64, "memory_format": torch.preserve_format}),
+    "preserved format": (
+        "aten::_to_copy",
+        {
+            "self": IMAGE.contiguous(memory_format=torch.channels_last),
+            "dtype": torch.float64,
+            "memory_format": torch.preserve_format,
+        },
+    ),
     "generator none": ("aten::rand", {"size": [4], "dtype": torch.float32}),
-    "several results": ("aten::native_layer_norm",
-                        {"input": X, "normalized_shape": [4], "weight": None, "bias": None, "eps": 1e-5}),
+    "several results": (
+        "aten::native_layer_norm",
+        {"input": X, "normalized_shape": [4], "weight": None, "bias": None, "eps": 1e-5},
+    ),
     "sort": ("aten::sort.stable", {"self": X, "stable": True, "dim": -1, "descending": True}),
     "complex tensor": ("aten::mul.Tensor", {"self": torch.complex(X, X), "other": torch.complex(X, -X)}),
     "complex view": ("aten::view_as_real", {"self": torch.complex(X, X)}),
     "lazy conjugate": ("aten::conj", {"self": torch.complex(X, X)}),
     "zero sizes": ("aten::sum", {"self": torch.empty(0, 3)}),
     "named default": ("aten::relu.default", {"self": X}),
-    "lstm": ("aten::lstm.input",
-             {"input": X, "hx": [torch.zeros(1, 3, 2), torch.zeros(1, 3, 2)],
-              "params": [torch.full((8, 4), 0.1), torch.full((8, 2), 0.2), torch.zeros(8), torch.zeros(8)],
-              "has_biases": True, "num_layers": 1, "dropout": 0.0, "train": False, "bidirectional": False,
-              "batch_first": False}),
+    "lstm": (
+        "aten::lstm.input",
+        {
+            "input": X,
+            "hx": [torch.zeros(1, 3, 2), torch.zeros(1, 3, 2)],
+            "params": [torch.full((8, 4), 0.1), torch.full((8, 2), 0.2), torch.zeros(8), torch.zeros(8)],
+            "has_biases": True,
+            "num_layers": 1,
+            "dropout": 0.0,
+            "train": False,
+            "bidirectional": False,
+            "batch_first": False,
+        },
+    ),
 }
 
 
@@ -189,18 +234,40 @@ def test_arguments_reach_the_operator_as_eager_passes_them(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "dtype", ["float32", "float64", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "bool",
-              "complex64", "complex128", "uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e5m2"])
+    "dtype",
+    [
+        "float32",
+        "float64",
+        "float16",
+        "bfloat16",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "uint8",
+        "bool",
+        "complex64",
+        "complex128",
+        "uint16",
+        "uint32",
+        "uint64",
+        "float8_e4m3fn",
+        "float8_e5m2",
+    ],
+)
 def test_every_dtype_passes_through(dtype: str) -> None:
     check("aten::clone", self=torch.tensor([0, 1, 1]).to(getattr(torch, dtype)))
 
 
-@pytest.mark.parametrize(("edit", "message"), [
-    ({"op": "aten::no_such_op"}, "aten::no_such_op is not registered"),
-    ({"args": [["self", {"ref": 0}], ["wrong", 1]]}, "no argument named wrong"),
-    ({"args": []}, "needs its argument self"),
-    ({"args": [["self", {"s": "text"}]]}, "argument self"),
-])
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        ({"op": "aten::no_such_op"}, "aten::no_such_op is not registered"),
+        ({"args": [["self", {"ref": 0}], ["wrong", 1]]}, "no argument named wrong"),
+        ({"args": []}, "needs its argument self"),
+        ({"args": [["self", {"s": "text"}]]}, "argument self"),
+    ],
+)
 def test_a_bad_call_is_a_value_error_of_one_sentence(edit: dict[str, Any], message: str) -> None:
     graph = Graph(X)
     graph.returns(graph.node("aten::relu", self=X))
@@ -273,9 +340,16 @@ def test_binding_again_and_writing_in_place_take_effect() -> None:
     torch.testing.assert_close(program(x)[0], (x * other).softmax(-1))
 
 
-@pytest.mark.parametrize("change", [
-    lambda x: x.double(), lambda x: x[:3], lambda x: x.t().contiguous().t(), lambda x: x.unsqueeze(0),
-    lambda x: x.to_sparse()])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda x: x.double(),
+        lambda x: x[:3],
+        lambda x: x.t().contiguous().t(),
+        lambda x: x.unsqueeze(0),
+        lambda x: x.to_sparse(),
+    ],
+)
 def test_another_input_fails_the_guard(change: Any) -> None:
     x, weight = torch.randn(5, 6), torch.randn(6)
     program = Program(softmax_graph(x, weight), [weight])
@@ -319,7 +393,7 @@ def test_updates_are_written_and_counted(mode: Any) -> None:
 def test_overlap_with_an_updated_input_fails_the_guard_and_writes_nothing() -> None:
     state = torch.zeros(3)
     program = Program(counter_graph(torch.ones(3), state), [state])
-    with pytest.raises(RuntimeError, match="^cudaagent guard: .*shares memory"):
+    with pytest.raises(RuntimeError, match=r"^cudaagent guard: .*shares memory"):
         program(state)
     assert state.tolist() == [0, 0, 0]
 
@@ -422,6 +496,37 @@ def test_threads_share_a_program_and_a_release_waits_for_them() -> None:
     assert not wrong
     with pytest.raises(ValueError, match="not loaded"):
         program(x)
+
+
+def gelu_program(x: torch.Tensor) -> tuple[Program, str]:
+    graph = Graph(x)
+    program = Program(graph.returns(graph.node("aten::gelu", self=x)))
+    (region,) = json.loads(torch.ops.cudaagent.report(program.handle))["regions"]
+    assert region["kind"] == "generated"
+    return program, region["name"]
+
+
+def test_kernels_carry_their_names_in_the_profiler() -> None:
+    x = torch.randn(64, 64)
+    program, name = gelu_program(x)
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profiler:
+        program(x)
+    assert name in {event.key for event in profiler.key_averages()}
+
+
+def test_kernels_run_on_the_threads_of_torch() -> None:
+    x = torch.randn(1 << 22)
+    program, _ = gelu_program(x)
+    others = {}
+    for threads in (1, 2):
+        torch.set_num_threads(threads)
+        program(x)
+        everyone, here = time.process_time(), time.thread_time()
+        for _ in range(5):
+            program(x)
+        here = time.thread_time() - here
+        others[threads] = (time.process_time() - everyone - here) / here
+    assert others[1] < 0.1 and others[2] > 0.5
 
 
 def test_report_options_survey_and_version_are_json() -> None:

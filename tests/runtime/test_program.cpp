@@ -16,7 +16,9 @@ using testing::ToyPlan;
 using Values = std::vector<double>;
 
 struct ProgramTest : ::testing::Test {
-  Tensor floats(const Values& values) { return host.make(DType::f32, {static_cast<std::int64_t>(values.size())}, values); }
+  Tensor floats(const Values& values) {
+    return host.make(DType::f32, {static_cast<std::int64_t>(values.size())}, values);
+  }
   std::vector<Tensor> run(Program& program, std::vector<Tensor> inputs) { return program.run(inputs); }
   PlainHost host;
   ToyPlan toy;

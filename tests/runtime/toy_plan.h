@@ -58,8 +58,8 @@ class ToyPlan : public GraphBuilder {
     source.scratch = std::move(scratch);
     region.inputs = std::move(inputs);
     region.outputs = std::move(outputs);
-    add(std::move(region), std::make_shared<runtime::Kernel>(
-                               runtime::Kernel{std::move(source), std::make_shared<ToyModule>(kernel)}));
+    add(std::move(region),
+        std::make_shared<runtime::Kernel>(runtime::Kernel{std::move(source), std::make_shared<ToyModule>(kernel)}));
   }
 
   ir::ValueId view(ir::ValueId base, std::vector<std::int64_t> dims, std::vector<std::int64_t> strides,
