@@ -44,11 +44,12 @@ class Builder {
   void refuse(std::string why);  ///< the first reason stays
   const std::string& refusal() const { return refusal_; }
 
-  const TensorType& type(Val x) const { return graph_.type(x.id); }
-  DType dtype(Val x) const { return type(x).dtype; }
-  const Dims& dims(Val x) const { return type(x).dims; }
-  std::int64_t rank(Val x) const { return static_cast<std::int64_t>(dims(x).size()); }
-  std::int64_t extent(Val x, std::int64_t dim) const { return dims(x).at(static_cast<std::size_t>(dim)); }
+  // By value: the graph's table of values moves when the next primitive is written.
+  TensorType type(Val x) const { return graph_.type(x.id); }
+  Dims dims(Val x) const { return graph_.type(x.id).dims; }
+  DType dtype(Val x) const { return graph_.type(x.id).dtype; }
+  std::int64_t rank(Val x) const { return static_cast<std::int64_t>(graph_.type(x.id).dims.size()); }
+  std::int64_t extent(Val x, std::int64_t dim) const { return graph_.type(x.id).dims.at(static_cast<std::size_t>(dim)); }
 
   /// A map function of ir/prims.h over the broadcast of its operands. On bool, add and mul are or and and.
   Val operator()(std::string_view fn, std::initializer_list<Operand> operands) { return map(fn, operands); }
