@@ -171,8 +171,8 @@ void ReduceWriter::write_slots(const Part& part) {
       const std::string type = types.accumulator_type(reduce);
       const std::int64_t count = shape_.columns ? shape_.groups * shape_.lanes * shape_.vector
                                                 : shape_.groups * (shape_.lanes / 32) * shape_.cluster;
-      text_.line("CA_SHARED(" + (shape_.columns ? type : "ca::Slot<" + type + ">") + ", t" + number(reduce) + ", " +
-                 number(count) + ");");
+      text_.line("CA_SHARED(t" + number(reduce) + ", " + number(count) + ", " +
+                 (shape_.columns ? type : "ca::Slot<" + type + ">") + ");");
     }
 }
 

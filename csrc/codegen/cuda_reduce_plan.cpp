@@ -39,7 +39,8 @@ std::vector<PersistentStage> persistent_stages(const Body& body) {
     for (const std::int32_t id : result[s].element)
       for (const std::int32_t operand : body.insts[static_cast<std::size_t>(id)].operands) {
         const std::size_t made = first[static_cast<std::size_t>(operand)];
-        if (made < s) result[made].kept.insert(operand);
+        const bool reduce = body.insts[static_cast<std::size_t>(operand)].kind == InstKind::reduce;
+        if (made < s && !reduce) result[made].kept.insert(operand);
       }
   return result;
 }

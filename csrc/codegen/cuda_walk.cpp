@@ -66,7 +66,8 @@ std::string WalkEmitter::accumulator_type(std::int32_t reduce) const {
 std::string WalkEmitter::accumulator_start(std::int32_t reduce) const {
   const Inst& inst = at(body_, reduce);
   const std::string start = reduce_identity(inst.reduce, accumulator_dtype(body_, inst));
-  if (!is_arg(inst.reduce)) return start;
+  // The most negative 64-bit integer is an expression of another type than int64_t where that is long.
+  if (!is_arg(inst.reduce)) return inst.dtype == DType::i64 ? "int64_t(" + start + ")" : start;
   // A position past every other, so that a row of identities still answers with its first.
   const bool wide = body_.reduced() >= (std::int64_t{1} << 31);
   return accumulator_type(reduce) + "{" + start + (wide ? ", 0x7fffffffffffffffll}" : ", 0x7fffffff}");

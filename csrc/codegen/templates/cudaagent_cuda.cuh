@@ -14,7 +14,7 @@ using int32_t = int;
 using uint32_t = unsigned int;
 using int64_t = long long;
 using uint64_t = unsigned long long;
-#define CA_SHARED(type, name, count) __shared__ type name[count]
+#define CA_SHARED(name, count, ...) __shared__ __VA_ARGS__ name[count]
 #endif
 #define CA_FN __device__ __forceinline__
 
