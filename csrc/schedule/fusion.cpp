@@ -1,6 +1,7 @@
 #include "schedule/fusion.h"
 
 #include <algorithm>
+#include <array>
 
 namespace cudaagent::schedule {
 
@@ -10,6 +11,8 @@ namespace {
 
 constexpr std::size_t most_buffers = 64;
 constexpr std::size_t most_insts = 2000;
+// Proving a merge costs time in proportion to its nodes, so long chains are first merged in pieces.
+constexpr std::array<std::size_t, 4> piece_nodes = {48, 200, 700, most_insts};
 // Siblings this many nodes apart are left alone: their results would live too long.
 constexpr std::int32_t most_sibling_distance = 100;
 // Reads and writes below this are not worth a merge of unrelated siblings.
@@ -46,10 +49,13 @@ std::vector<Group> Fusion::run() {
   for (std::size_t n = 0; n < count; ++n) {
     if (flow_.role(static_cast<std::int32_t>(n)) == Role::compute) make_single(static_cast<std::int32_t>(n));
   }
-  while (merge_with_producers()) {
+  for (const std::size_t most_nodes : piece_nodes) {
+    while (merge_with_producers(most_nodes)) {
+    }
   }
   merge_siblings();
-  while (merge_with_producers()) {
+  merge_scalars();
+  while (merge_with_producers(most_insts)) {
   }
   std::vector<Group> result;
   for (Group& made : groups_) {
@@ -69,7 +75,7 @@ void Fusion::make_single(std::int32_t n) {
   groups_.push_back(std::move(single));
 }
 
-bool Fusion::merge_with_producers() {
+bool Fusion::merge_with_producers(std::size_t most_nodes) {
   bool merged = false;
   for (std::size_t n = 0; n < group_of_.size(); ++n) {
     if (group_of_[n] < 0) continue;
@@ -81,7 +87,9 @@ bool Fusion::merge_with_producers() {
     // The nearest first: its value is the warmest.
     std::sort(makers.rbegin(), makers.rend());
     for (const std::int32_t maker : makers) {
-      if (group_of(maker) != group_of_[n]) merged = try_merge(group_of(maker), group_of_[n]) || merged;
+      const GroupId a = group_of(maker), b = group_of_[n];
+      if (a == b || group(a).nodes.size() + group(b).nodes.size() > most_nodes) continue;
+      merged = try_merge(a, b) || merged;
     }
   }
   return merged;
@@ -98,6 +106,18 @@ void Fusion::merge_siblings() {
         try_merge(std::min(a, b), std::max(a, b));
       }
     }
+  }
+}
+
+// Work on single elements (the step counters of batch norms) shares a launch whatever it reads.
+void Fusion::merge_scalars() {
+  GroupId collected = -1;
+  for (std::size_t n = 0; n < group_of_.size(); ++n) {
+    const GroupId mine = group_of_[n];
+    if (mine < 0 || mine == collected || group(mine).built.body.kept() != 1) continue;
+    if (group(mine).built.body.has_reduction()) continue;
+    const bool merged = collected >= 0 && try_merge(std::min(collected, mine), std::max(collected, mine));
+    collected = merged ? group_of_[n] : mine;
   }
 }
 

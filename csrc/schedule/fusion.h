@@ -29,8 +29,9 @@ class Fusion {
   using GroupId = std::int32_t;
 
   void make_single(std::int32_t n);
-  bool merge_with_producers();
+  bool merge_with_producers(std::size_t most_nodes);
   void merge_siblings();
+  void merge_scalars();
   bool try_merge(GroupId a, GroupId b);
   bool is_sibling(const Group& a, const Group& b, ir::ValueId input) const;
   bool is_allowed(const Body& body) const;

@@ -196,6 +196,16 @@ TEST(Schedule, SiblingsReadTheirInputOnce) {
   EXPECT_EQ(plan.regions[0].outputs.size(), 3u);
 }
 
+TEST(Schedule, StepCountersShareALaunch) {
+  PrimBuilder b;
+  for (int i = 0; i < 5; ++i) {
+    const ValueId steps = b.input(DType::i64, {}, ir::InputKind::buffer);
+    b.graph.mutations.push_back({steps, b.node("prim::add", {testing::ref("a", steps), testing::arg("b", Arg{std::int64_t{1}})}, DType::i64, {})});
+    b.output(b.external({steps}, DType::f32, {4}));
+  }
+  EXPECT_EQ(generated(planned(b.graph)).size(), 1u);
+}
+
 TEST(Schedule, ReductionsOverDifferentAxesStayApart) {
   PrimBuilder b;
   const ValueId x = b.input(DType::f32, {40, 40});
@@ -387,6 +397,14 @@ TEST(Schedule, DeadPrimitivesVanishExternsStay) {
   b.external({x}, DType::f32, {4});
   b.output(b.map("neg", x));
   EXPECT_EQ(planned(b.graph).regions.size(), 2u);
+}
+
+TEST(Schedule, AThousandNodesInAChainAreOneRegion) {
+  PrimBuilder b;
+  ValueId x = b.input(DType::f32, {64, 8}), y = b.input(DType::f32, {8});
+  for (int i = 0; i < 500; ++i) x = b.map("tanh", b.map("add", x, y));
+  b.output(x);
+  EXPECT_EQ(generated(planned(b.graph)).size(), 1u);
 }
 
 TEST(BuildBody, SaysWhyThereIsNone) {
