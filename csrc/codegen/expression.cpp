@@ -1,5 +1,6 @@
 #include "codegen/expression.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdio>
@@ -25,6 +26,7 @@ std::uint16_t half_bits(float value) {
   if (std::isnan(value)) return 0x7e00;
   const auto sign = static_cast<std::uint16_t>(std::signbit(value) ? 0x8000 : 0);
   const float magnitude = std::fabs(value);
+  if (magnitude == 0) return sign;
   if (magnitude >= 65520.0f) return sign | 0x7c00;
   int exponent = 0;
   std::frexp(magnitude, &exponent);

@@ -242,6 +242,7 @@ void Generator::write_rows(std::size_t s) {
   const std::int64_t extent = body_.axes[plan_.vector_axis].extent;
   const bool blocked = reduces && extent > row_steps * plan_.lanes;
   const bool counted = reduces && !blocked && body_.reduced() > row_steps * plan_.lanes;
+  out_.open("");
   if (counted) out_.line("int64_t since = 0;");
   for (const std::size_t a : loops) open_reduced_loop(a);
   write_step(s, plan_.vector_axis);
@@ -252,7 +253,7 @@ void Generator::write_rows(std::size_t s) {
     out_.line("since = 0;");
     out_.close();
   }
-  for (std::size_t k = 0; k < loops.size(); ++k) out_.close();
+  for (std::size_t k = 0; k < loops.size() + 1; ++k) out_.close();
 }
 
 /// The loop over the axis the lanes run along, four accumulators in turn; the elements left over are taken in a vector
@@ -297,6 +298,7 @@ void Generator::write_columns(std::size_t s) {
   const std::vector<HostAccumulator> accs = accumulators(s);
   for (const HostAccumulator& acc : accs)
     out_.line("ca::cascade<" + acc.type(out_, true) + ", 1> " + acc.name("c") + "[" + std::to_string(plan_.vectors()) + "];");
+  out_.open("");
   if (!accs.empty()) out_.line("int64_t since = 0;");
   const std::vector<std::size_t> loops = plan_.reduced_loops();
   for (std::size_t k = 0; k + 1 < loops.size(); ++k) open_reduced_loop(loops[k]);
@@ -325,7 +327,7 @@ void Generator::write_columns(std::size_t s) {
     out_.line("since = 0;");
     out_.close();
   }
-  for (std::size_t k = 0; k < loops.size(); ++k) out_.close();
+  for (std::size_t k = 0; k < loops.size() + 1; ++k) out_.close();
 }
 
 void Generator::write_results(std::size_t s) {

@@ -58,7 +58,7 @@ std::int64_t column_tile(const Body& body, std::size_t axis, std::int64_t lanes,
   const std::int64_t outer = std::max<std::int64_t>(body.kept() / std::max<std::int64_t>(extent, 1), 1);
   const std::int64_t wanted = (units + outer - 1) / outer;
   tile = std::min(tile, std::max((extent + wanted - 1) / wanted, 4 * lanes));
-  return std::max(std::min(tile, extent) / lanes, std::int64_t{1}) * lanes;
+  return (std::min(tile, extent) + lanes - 1) / lanes * lanes;
 }
 
 Outcome<HostReduction> plan_reduction(const Body& full, bool columns, std::int64_t lanes, std::int64_t tile,

@@ -29,7 +29,7 @@ HostWriter::HostWriter(const schedule::Body& body, std::size_t vector_axis, int 
 void HostWriter::line(const std::string& text) { text_ += std::string(static_cast<std::size_t>(depth_) * 2, ' ') + text + "\n"; }
 
 void HostWriter::open(const std::string& text) {
-  line(text + " {");
+  line(text.empty() ? "{" : text + " {");
   ++depth_;
 }
 

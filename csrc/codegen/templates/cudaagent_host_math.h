@@ -152,11 +152,38 @@ CA_BINARY(div, a / b, a / b)
 CA_UNARY(reciprocal, T(1) / x, T(1) / x)
 CA_BINARY(copysign, with_sign<T>(a, b), with_sign_lanes<T>(a, b))
 
+#define CA_BITWISE(name, op)                                       \
+  CA_INLINE bool name(bool a, bool b) { return (a op b) != 0; }    \
+  template <class T>                                               \
+  CA_INLINE T name(T a, T b) { return T(a op b); }                 \
+  template <class T>                                               \
+  CA_INLINE vec<T> name(vec<T> a, vec<T> b) {                      \
+    for (int p = 0; p < a.parts; ++p) a.r[p] = a.r[p] op b.r[p];   \
+    return a;                                                      \
+  }
+CA_BITWISE(bit_and, &)
+CA_BITWISE(bit_or, |)
+CA_BITWISE(bit_xor, ^)
+CA_INLINE bool bit_not(bool x) { return !x; }
+template <class T>
+CA_INLINE T bit_not(T x) { return T(~x); }
+template <class T>
+CA_INLINE vec<T> bit_not(vec<T> x) {
+  for (int p = 0; p < x.parts; ++p) x.r[p] = ~x.r[p];
+  return x;
+}
+
 // A NaN operand wins in max and min and loses in fmax and fmin.
 CA_BINARY(max, (a > b || a != a) ? a : b, a != a ? a : (a > b ? a : b))
 CA_BINARY(min, (a < b || a != a) ? a : b, a != a ? a : (a < b ? a : b))
 CA_BINARY(fmax, (a > b || b != b) ? a : b, b != b ? a : (a > b ? a : b))
 CA_BINARY(fmin, (a < b || b != b) ? a : b, b != b ? a : (a < b ? a : b))
+
+// True is the larger bool, but the mask that stands for it is -1.
+CA_INLINE vec<bool> max(vec<bool> a, vec<bool> b) { return bit_or(a, b); }
+CA_INLINE vec<bool> min(vec<bool> a, vec<bool> b) { return bit_and(a, b); }
+CA_INLINE vec<bool> fmax(vec<bool> a, vec<bool> b) { return bit_or(a, b); }
+CA_INLINE vec<bool> fmin(vec<bool> a, vec<bool> b) { return bit_and(a, b); }
 
 template <class T>
 CA_INLINE T sign(T x) {
@@ -196,27 +223,6 @@ template <class T>
 CA_INLINE bool isinf(T x) { return eq(abs(x), inf<T>()); }
 template <class T>
 CA_INLINE vec<bool> isinf(vec<T> x) { return eq(abs(x), vec<T>(inf<T>())); }
-
-#define CA_BITWISE(name, op)                                       \
-  CA_INLINE bool name(bool a, bool b) { return (a op b) != 0; }    \
-  template <class T>                                               \
-  CA_INLINE T name(T a, T b) { return T(a op b); }                 \
-  template <class T>                                               \
-  CA_INLINE vec<T> name(vec<T> a, vec<T> b) {                      \
-    for (int p = 0; p < a.parts; ++p) a.r[p] = a.r[p] op b.r[p];   \
-    return a;                                                      \
-  }
-CA_BITWISE(bit_and, &)
-CA_BITWISE(bit_or, |)
-CA_BITWISE(bit_xor, ^)
-CA_INLINE bool bit_not(bool x) { return !x; }
-template <class T>
-CA_INLINE T bit_not(T x) { return T(~x); }
-template <class T>
-CA_INLINE vec<T> bit_not(vec<T> x) {
-  for (int p = 0; p < x.parts; ++p) x.r[p] = ~x.r[p];
-  return x;
-}
 
 template <class T>
 CA_INLINE T fused(T a, T b, T c) {
