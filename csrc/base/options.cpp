@@ -111,6 +111,7 @@ std::vector<std::string> child_environment() {
   // What the loader, the driver's choice of device and a sanitizer build need; nothing else crosses over.
   constexpr const char* allowed[] = {"PATH",
                                      "LD_LIBRARY_PATH",
+                                     "TMPDIR",
                                      "CUDA_VISIBLE_DEVICES",
                                      "CUDA_DEVICE_ORDER",
                                      "CUDA_MPS_PIPE_DIRECTORY",

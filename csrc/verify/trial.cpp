@@ -149,7 +149,7 @@ void Trial::judge_output(std::size_t output, const Elements& first, const Answer
     result.failure = (claim_.outputs.size() > 1 ? "output " + std::to_string(output) + ": " : "") + why;
   };
   if (const std::int64_t index = first_unwritten(first, second); index >= 0) {
-    return refuse("element " + std::to_string(index) + " of the output was never written");
+    return refuse("element " + std::to_string(index) + " was never written, or made of memory nobody wrote");
   }
   const double floor = floor_error(second.type.dtype, options_.precision, multiplies_matrices_);
   const Comparison found = compare(second, answer, yardstick_, floor);

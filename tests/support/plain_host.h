@@ -1,6 +1,6 @@
 // A TensorHost over plain memory, so that rooms are tested with no torch. It knows a handful of ATen operators, written
-// as scalar loops: add, sub, mul (Tensor and Scalar), relu, exp, neg, clone, to.dtype, _to_copy, sum.dim_IntList,
-// argmax, view and empty.memory_format.
+// as scalar loops: add, sub, mul (Tensor and Scalar), relu, exp, neg, clone, gt.Scalar, to.dtype, _to_copy,
+// sum.dim_IntList, argmax, view and empty.memory_format.
 #pragma once
 
 #include <atomic>

@@ -93,6 +93,15 @@ PlainCall::Body binary(double (*fn)(double, double)) {
   };
 }
 
+Tensor greater(PlainHost& host, const Args& args, std::span<const Tensor> inputs) {
+  const Operand a = operand(args, "self", inputs), b = operand(args, "other", inputs);
+  Tensor out = fresh(host, DType::b8, a.tensor->type.dims);
+  for_each_index(a.tensor->type.dims, [&](const Dims& index) {
+    store_element(element(plain(out), index), DType::b8, a.at(index) > b.at(index));
+  });
+  return out;
+}
+
 Tensor convert(PlainHost& host, const Args& args, std::span<const Tensor> inputs) {
   const Operand x = operand(args, "self", inputs);
   const Arg* dtype_arg = find_arg(args, "dtype");
@@ -185,6 +194,7 @@ const std::map<std::string, PlainCall::Body>& operators() {
       {"aten::exp", unary([](double x) { return std::exp(x); })},
       {"aten::neg", unary([](double x) { return -x; })},
       {"aten::clone", unary([](double x) { return x; })},
+      {"aten::gt.Scalar", greater},
       {"aten::to.dtype", convert},
       {"aten::_to_copy", convert},
       {"aten::sum.dim_IntList", sum},
