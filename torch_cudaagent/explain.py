@@ -109,8 +109,9 @@ class Explanation:
         yield f"  generated {name}  {region.get('template', '')}  {verdict.get('status', '')}{times}"
         yield f"            {nodes}"
         for family in verdict.get("families", []):
-            if family.get("rms") is not None and self.verbosity >= 1:
-                yield f"            {family.get('family', ''):9} error {family['rms']:.2e}, eager {family.get('eager_rms', 0):.2e}"
+            kernel, eager = (errors[0] for errors in (family["kernel"], family["eager"]))  # null: infinite
+            if kernel is not None and eager is not None and self.verbosity >= 1:
+                yield f"            {family['family']:9} error {kernel:.2e}, eager {eager:.2e}"
         if self.verbosity >= 2 and region.get("source"):
             yield textwrap.indent(_text(region["source"]), "      | ")
 

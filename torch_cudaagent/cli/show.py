@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 from typing import Any
 
 import click
@@ -24,8 +25,13 @@ def worst(region: dict[str, Any]) -> str:
     families = [f for f in region.get("verdict", {}).get("families", []) if f["family"] != "special"]
     if not families:
         return ""
-    family = max(families, key=lambda f: f["rms"])
-    return f"{family['rms']:.1e} ({family['eager_rms']:.1e})"
+    kernel, eager = max(((rms(f["kernel"]), rms(f["eager"])) for f in families))
+    return f"{kernel:.1e} ({eager:.1e})"
+
+
+def rms(errors: list[float | None]) -> float:
+    """The first of (rms, max, worst row); null stands for infinity, which JSON lacks."""
+    return math.inf if errors[0] is None else errors[0]
 
 
 def regions(report: dict[str, Any]) -> None:
