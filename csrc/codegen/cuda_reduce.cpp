@@ -53,11 +53,21 @@ class ReduceWriter {
     return shape_.columns ? ceil_div(body_.reduced(), parts)
                           : ceil_div(body_.reduced() / shape_.vector, parts) * shape_.vector;
   }
+  /// Threads a unit should hold when rows stay in registers: at 64 registers each, two or more blocks share it, so that
+  /// one loads while another stores. Elements with an address of their own, and long shares, need more registers.
+  std::int64_t resident_threads() const {
+    const std::int64_t held = elements_per_thread(body_, shape_) * (shape_.columns ? shape_.vector : 1) * registers_per_element(body_);
+    const bool scattered = shape_.columns || body_.axes.size() > kept_axes(body_) + 1;
+    return (scattered ? 640 : 1024) / (held > 32 ? 2 : 1);
+  }
   bool ragged_rows() const {
     return shape_.columns ? body_.kept() % (shape_.lanes * shape_.vector) != 0 : body_.kept() % shape_.groups != 0;
   }
   /// Positions between two groups of a thread, and between two threads.
   std::int64_t step() const { return shape_.columns ? shape_.groups : shape_.lanes * shape_.vector; }
+  std::int64_t passes() const {
+    return std::count_if(stages_.begin(), stages_.end(), [](const Stage& stage) { return !stage.element.empty(); });
+  }
   std::int64_t accumulators() const { return shape_.vector; }
   std::size_t scratch_index(std::int32_t reduce) const {
     return static_cast<std::size_t>(std::find(reduces_.begin(), reduces_.end(), reduce) - reduces_.begin());
@@ -112,8 +122,7 @@ void ReduceWriter::write_kernel(const Part& part, const std::string& name) {
   kernel.threads = shape_.lanes * shape_.groups;
   kernel.cluster = shape_.cluster;
   kernel.blocks = row_blocks() * shape_.cluster * part.splits;
-  // 64 registers a thread: two or more blocks share a unit, so that one loads while another stores.
-  if (shape_.persistent) kernel.blocks_per_unit = std::max<std::int64_t>(1024 / kernel.threads, 1);
+  if (shape_.persistent) kernel.blocks_per_unit = std::max<std::int64_t>(resident_threads() / kernel.threads, 1);
   WalkEmitter types(body_, wide_);
   if (shape_.splits > 1)
     for (const std::int32_t reduce : reduces_) kernel.scratch.push_back(types.accumulator_type(reduce));
@@ -247,8 +256,15 @@ Walk ReduceWriter::element_walk(const Part& part, bool aligned, bool persistent)
   if (ragged_rows()) walk.store_guard = "live";
   walk.position = body_.reduced() >= (std::int64_t{1} << 31) ? "int64_t(j)" : "int(j)";
   if (!shape_.columns) walk.position += " + e";
+  // Weights come when they are used: waiting for them all would cost a row's worth of registers each.
+  if (persistent)
+    for (const Stage& stage : stages_)
+      for (const std::int32_t id : stage.element) {
+        const Inst& inst = body_.insts[static_cast<std::size_t>(id)];
+        if (inst.kind == InstKind::load && shared_by_rows(body_, inst.access)) walk.late.insert(id);
+      }
   // What is read once or for the last time need not displace what is read again.
-  walk.stream = (persistent || stages_.size() == 1) && schedule::bytes_moved(body_) > streaming_bytes;
+  walk.stream = (persistent || passes() == 1) && schedule::bytes_moved(body_) > streaming_bytes;
   return walk;
 }
 

@@ -25,6 +25,12 @@ bool reads_along_columns(const Body& body) {
   return contiguous_bytes(body, vector_axis(body, true)) > contiguous_bytes(body, vector_axis(body, false));
 }
 
+bool shared_by_rows(const Body& body, const schedule::Access& access) {
+  for (std::size_t a = 0; a < kept_axes(body); ++a)
+    if (access.strides[a] != 0) return false;
+  return true;
+}
+
 std::vector<PersistentStage> persistent_stages(const Body& body) {
   const std::vector<Stage> plain = stages(body);
   std::vector<PersistentStage> result(plain.size());
@@ -58,16 +64,19 @@ std::int64_t registers_per_element(const Body& body) {
         last[static_cast<std::size_t>(operand)] = s;
   std::int64_t most = 1;
   for (std::size_t s = 0; s < plan.size(); ++s) {
-    std::int64_t held = 0, loading = 0;
+    std::int64_t entering = 0, leaving = 0, loading = 0;
     for (std::size_t t = 0; t <= s; ++t)
-      for (const std::int32_t id : plan[t].kept)
-        if (last[static_cast<std::size_t>(id)] > s) held += registers(id);
+      for (const std::int32_t id : plan[t].kept) {
+        const std::size_t end = last[static_cast<std::size_t>(id)];
+        entering += t < s && end >= s ? registers(id) : 0;
+        leaving += end > s ? registers(id) : 0;
+      }
     for (const std::int32_t id : plan[s].element) {
       const Inst& inst = body.insts[static_cast<std::size_t>(id)];
-      if (inst.kind == InstKind::load && !plan[s].kept.contains(id))
+      if (inst.kind == InstKind::load && !plan[s].kept.contains(id) && !shared_by_rows(body, inst.access))
         loading += std::max<std::int64_t>(dtype_size(inst.dtype), 2);
     }
-    most = std::max(most, held + loading / 8);
+    most = std::max({most, entering + loading / 8, leaving + loading / 8});
   }
   return most;
 }

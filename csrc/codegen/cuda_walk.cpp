@@ -43,6 +43,7 @@ struct WalkEmitter::Scope {
 
   /// One element and no loops: values are plain variables of the caller's scope.
   bool flat() const { return !walk.unroll && !walk.vector; }
+  bool late(std::int32_t load) const { return walk.late.contains(load) && !kept.contains(load); }
   std::string group() const { return walk.unroll ? "[u]" : ""; }
   std::string element() const { return walk.vector ? "[e]" : ""; }
   std::string group_extent() const { return walk.unroll ? "[" + number(walk.unroll) + "]" : ""; }
@@ -106,23 +107,35 @@ void WalkEmitter::declare(Text& text, std::int32_t id, const Scope& scope) const
     text.line(type + " " + name + scope.group_extent() + scope.element_extent() + ";");
 }
 
+/// Each of its elements is met once: it moves along every axis.
+bool WalkEmitter::streams(const Access& access, const Walk& walk) const {
+  for (std::size_t a = 0; a < body_.axes.size(); ++a)
+    if (body_.axes[a].extent > 1 && access.strides[a] == 0) return false;
+  return walk.stream;
+}
+
+void WalkEmitter::emit_load(Text& text, std::int32_t id, const Scope& scope) {
+  const Walk& walk = scope.walk;
+  const Access& access = at(body_, id).access;
+  const bool late = scope.late(id);
+  const std::string group = late ? "" : scope.group();
+  const std::string name = "x" + number(id), type = ctype(at(body_, id).dtype);
+  const std::string value_type = scope.stride(access) ? "ca::Vec<" + type + ", " + scope.vec() + ">" : type;
+  const std::string to = scope.flat() || late ? "const " + value_type + " " + name : name + group;
+  const std::string from = address(access, walk), stride = number(scope.stride(access));
+  const std::string mode = "<" + scope.vec() + (streams(access, walk) ? ", true>" : ">");
+  if (scope.stride(access) == 0) text.line(to + " = *(" + from + ");");
+  else if (scope.stride(access) == 1 && (walk.aligned || walk.vector == 1))
+    text.line(to + " = ca::load" + mode + "(" + from + ");");
+  else text.line(to + " = ca::gather<" + scope.vec() + ">(" + from + ", " + stride + ");");
+  set_name(id, name + group + (scope.stride(access) ? scope.element() : ""));
+}
+
 void WalkEmitter::emit_loads(Text& text, const std::vector<std::int32_t>& loads, const Scope& scope) {
   if (loads.empty()) return;
-  const Walk& walk = scope.walk;
-  open_group(text, walk);
-  for (const std::int32_t id : loads) {
-    const Access& access = at(body_, id).access;
-    const std::string to = scope.flat() ? "const " + ctype(at(body_, id).dtype) + " x" + number(id)
-                                        : "x" + number(id) + scope.group();
-    const std::string from = address(access, walk), stride = number(scope.stride(access));
-    const std::string mode = "<" + scope.vec() + (walk.stream ? ", true>" : ">");
-    if (scope.stride(access) == 0) text.line(to + " = *(" + from + ");");
-    else if (scope.stride(access) == 1 && (walk.aligned || walk.vector == 1))
-      text.line(to + " = ca::load" + mode + "(" + from + ");");
-    else text.line(to + " = ca::gather<" + scope.vec() + ">(" + from + ", " + stride + ");");
-    set_name(id, "x" + number(id) + scope.group() + (scope.stride(access) ? scope.element() : ""));
-  }
-  close_group(text, walk);
+  open_group(text, scope.walk);
+  for (const std::int32_t id : loads) emit_load(text, id, scope);
+  close_group(text, scope.walk);
 }
 
 void WalkEmitter::emit_value(Text& text, std::int32_t id, const Scope& scope) {
@@ -173,7 +186,7 @@ void WalkEmitter::emit_stores(Text& text, const std::vector<std::int32_t>& store
     const std::int64_t stride = scope.stride(inst.access);
     if (!walk.vector) text.line("*(" + to + ") = " + name(inst.operands[0]) + ";");
     else if (stride == 1 && (walk.aligned || walk.vector == 1))
-      text.line(std::string("ca::store") + (walk.stream ? "<true>" : "") + "(" + to + ", " + from + ");");
+      text.line(std::string("ca::store") + (streams(inst.access, walk) ? "<true>" : "") + "(" + to + ", " + from + ");");
     else text.line("ca::scatter(" + to + ", " + number(stride) + ", " + from + ");");
   }
   if (!walk.store_guard.empty()) text.close();
@@ -181,15 +194,19 @@ void WalkEmitter::emit_stores(Text& text, const std::vector<std::int32_t>& store
 
 void WalkEmitter::emit_values(Text& text, const std::vector<std::int32_t>& insts, const Scope& scope) {
   const Walk& walk = scope.walk;
-  std::vector<std::int32_t> stores;
-  for (const std::int32_t id : insts)
+  std::vector<std::int32_t> stores, values;
+  for (const std::int32_t id : insts) {
     if (at(body_, id).kind == InstKind::store) stores.push_back(id);
+    if (at(body_, id).kind != InstKind::load) values.push_back(id);
+  }
   open_group(text, walk);
+  for (const std::int32_t id : insts)
+    if (at(body_, id).kind == InstKind::load) emit_load(text, id, scope);
   for (const std::int32_t id : stores)
     if (walk.vector)
       text.line("ca::Vec<" + ctype(operand_dtype(body_, at(body_, id))) + ", " + scope.vec() + "> y" + number(id) + ";");
   if (walk.vector) text.open_unrolled("e", walk.vector);
-  for (const std::int32_t id : insts) emit_value(text, id, scope);
+  for (const std::int32_t id : values) emit_value(text, id, scope);
   if (walk.vector) text.close();
   emit_stores(text, stores, scope);
   close_group(text, walk);
@@ -199,8 +216,10 @@ void WalkEmitter::emit(Text& text, const std::vector<std::int32_t>& insts, const
                        const std::set<std::int32_t>& kept) {
   const Scope scope{walk, kept};
   std::vector<std::int32_t> loads, values;
-  for (const std::int32_t id : insts) (at(body_, id).kind == InstKind::load ? loads : values).push_back(id);
-  std::erase_if(values, [&](std::int32_t id) { return at(body_, id).kind == InstKind::constant; });
+  for (const std::int32_t id : insts) {
+    const bool early = at(body_, id).kind == InstKind::load && !scope.late(id);
+    if (at(body_, id).kind != InstKind::constant) (early ? loads : values).push_back(id);
+  }
   for (const std::int32_t id : insts) {
     const InstKind kind = at(body_, id).kind;
     const bool array = kind == InstKind::load || kind == InstKind::map || kind == InstKind::index;
