@@ -40,6 +40,7 @@ class Operand {
 class Builder {
  public:
   Builder(ir::Graph& graph, std::int32_t origin, Device device);
+  const Device& device() const { return device_; }
 
   void refuse(std::string why);  ///< the first reason stays
   const std::string& refusal() const { return refusal_; }
@@ -55,6 +56,7 @@ class Builder {
   Val operator()(std::string_view fn, std::initializer_list<Operand> operands) { return map(fn, operands); }
   Val operator()(std::string_view fn, Operand a) { return map(fn, {a}); }
   Val operator()(std::string_view fn, Operand a, Operand b) { return map(fn, {a, b}); }
+  Val operator()(std::string_view fn, Operand a, Operand b, Operand c) { return map(fn, {a, b, c}); }
   Val map(std::string_view fn, std::vector<Operand> operands);
   /// where(condition, a, b); `dtype` decides when both are numbers.
   Val where(Val condition, Operand a, Operand b, DType dtype);

@@ -6,6 +6,8 @@ namespace cudaagent::rewrite {
 
 namespace {
 
+double epsilon(const Call& c) { return c.number(c.has("epsilon") ? "epsilon" : "eps", 1e-5); }
+
 void by_running_statistics(Builder& b, const Call& c) {
   const Val input = c.tensor("input");
   const DType common = b.dtype(input);
@@ -16,9 +18,15 @@ void by_running_statistics(Builder& b, const Call& c) {
   Dims shape(static_cast<std::size_t>(b.rank(x)), 1);
   shape[1] = b.extent(x, 1);
   const auto channel = [&](const char* name) { return b.reshape(b.to(c.tensor(name), compute_dtype(common)), shape); };
-  Val scale = b("rsqrt", b("add", channel("running_var"), c.number("eps", 1e-5)));
+  const Val mean = channel("running_mean");
+  Val scale = b("reciprocal", b("sqrt", b("add", channel("running_var"), epsilon(c))));
   if (c.has("weight")) scale = b("mul", scale, channel("weight"));
-  const Val y = b("mul", b("sub", x, channel("running_mean")), scale);
+  if (b.device().type == DeviceType::cpu) {
+    const Val moved = b("mul", mean, scale);
+    const Val shift = c.has("bias") ? b("sub", channel("bias"), moved) : b("neg", moved);
+    return c.yield(b("fma", x, scale, shift));
+  }
+  const Val y = b("mul", b("sub", x, mean), scale);
   c.yield(c.has("bias") ? b("add", y, channel("bias")) : y);
 }
 
@@ -31,6 +39,8 @@ void batch_norm(Builder& b, const Call& c) {
 
 void add_batch_norms(Registry& r) {
   r.add({"batch_norm", "native_batch_norm", "_native_batch_norm_legit"}, batch_norm);
+  // What batch_norm is traced to under fake CUDA tensors before torch 2.12; its saved statistics are empty in eval.
+  r.add({"cudnn_batch_norm"}, batch_norm);
   r.add({"_native_batch_norm_legit_no_training", "_batch_norm_no_update"}, by_running_statistics);
 }
 

@@ -26,6 +26,11 @@ bool same_bytes(const Elements& a, const Elements& b) {
   return same;
 }
 
+Rows rows_of(Family family) {
+  const bool graded = family == Family::graded_rows || family == Family::graded_columns || family == Family::outlier;
+  return graded ? Rows::graded : Rows::alike;
+}
+
 void keep_worst(FamilyResult& result, const Comparison& found) {
   result.rms = std::max(result.rms, found.kernel.rms);
   result.max = std::max(result.max, found.kernel.max);
@@ -84,7 +89,7 @@ FamilyResult Trial::try_family(Family family) {
   Saved saved = save_outputs();
   result.failure = run_once(poisons[1], images);
   for (std::size_t o = 0; o < answers.size() && result.failure.empty(); ++o) {
-    judge_output(o, {saved[o].data(), claim_.tensors[static_cast<std::size_t>(claim_.outputs[o])]}, answers[o], result);
+    judge_output(o, {saved[o].data(), claim_.tensors[static_cast<std::size_t>(claim_.outputs[o])]}, answers[o], rows_of(family), result);
   }
   return result;
 }
@@ -143,7 +148,8 @@ Trial::Saved Trial::save_outputs() const {
   return saved;
 }
 
-void Trial::judge_output(std::size_t output, const Elements& first, const Answer& answer, FamilyResult& result) {
+void Trial::judge_output(std::size_t output, const Elements& first, const Answer& answer, Rows rows,
+                         FamilyResult& result) {
   const Elements second = bed_.tensor(claim_.outputs[output]);
   const auto refuse = [&](const std::string& why) {
     result.failure = (claim_.outputs.size() > 1 ? "output " + std::to_string(output) + ": " : "") + why;
@@ -152,13 +158,13 @@ void Trial::judge_output(std::size_t output, const Elements& first, const Answer
     return refuse("element " + std::to_string(index) + " was never written, or made of memory nobody wrote");
   }
   const double floor = floor_error(second.type.dtype, options_.precision, multiplies_matrices_);
-  const Comparison found = compare(second, answer, yardstick_, floor);
+  const Comparison found = compare(second, answer, yardstick_, floor, rows);
   keep_worst(result, found);
   if (!found.failure.empty()) return refuse(found.failure);
   if (same_bytes(first, second)) return;
 
   repeatable_ = false;
-  const Comparison before = compare(first, answer, yardstick_, floor);
+  const Comparison before = compare(first, answer, yardstick_, floor, rows);
   keep_worst(result, before);
   if (!before.failure.empty()) return refuse("in one of two runs, " + before.failure);
   if (moved(before.kernel, found.kernel, floor)) mistrust_ = "two runs on the same inputs differ, and so do their errors";

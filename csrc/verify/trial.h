@@ -31,7 +31,7 @@ class Trial {
   std::vector<Tensor> make_inputs(const Draw& draw) const;
   std::string run_once(unsigned char poison, const std::vector<Elements>& inputs);
   Saved save_outputs() const;
-  void judge_output(std::size_t output, const Elements& first, const Answer& answer, FamilyResult& result);
+  void judge_output(std::size_t output, const Elements& first, const Answer& answer, Rows rows, FamilyResult& result);
 
   const Claim& claim_;
   const Options& options_;
