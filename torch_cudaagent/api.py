@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar, overload
 
 import torch
@@ -13,7 +13,7 @@ from torch import nn
 from . import library
 from .backend import records_of
 from .errors import UserError
-from .explain import Explanation
+from .explain import Explanation, measure_share
 from .optimized import ATTRIBUTE, attach, call_of, detach, optimize_function, switch
 from .options import make_options
 
@@ -47,26 +47,25 @@ def optimize(model: Any = None, **options: Any) -> Any:
     return optimize_function(getattr(model, "__wrapped__", model) if hasattr(model, ATTRIBUTE) else model, checked)
 
 
-def explain(model: Any, verbosity: int = 1) -> Explanation:
+def explain(model: Any, verbosity: int = 1, inputs: Sequence[Any] | None = None) -> Explanation:
     """What was done to `model`, once it has been called: print it, or take .to_dict().
 
-    `verbosity` 0 shows totals, 1 every region, 2 the source of every kernel as well.
+    `verbosity` 0 shows totals, 1 every region, 2 the source of every kernel and all errors as well. With `inputs` the model
+    is called on them under the profiler, and the share of time in generated kernels is shown.
     """
+    share = None
+    if inputs is not None:
+        with torch.no_grad():
+            share = measure_share(functools.partial(model, *inputs))
+    through_torch_compile = hasattr(model, "_torchdynamo_orig_callable")
     model = getattr(model, "_orig_mod", model)
-    parts = [("", model)]
-    if isinstance(model, nn.Module):
-        parts = list(model.named_modules())
-    records = []
-    optimized = False
-    for _, part in parts:
-        call = call_of(part)
-        if call is not None:
-            optimized = True
-            records += getattr(call, "backend", call).records
-    if not optimized:
-        records = records_of(list(model.parameters()) if isinstance(model, nn.Module) else None)
-    return Explanation(type(model).__name__ if isinstance(model, nn.Module) else getattr(model, "__name__", str(model)),
-                       records, optimized or bool(records), verbosity)
+    parts = list(model.modules()) if isinstance(model, nn.Module) else [model]
+    calls = [call for call in map(call_of, parts) if call is not None]
+    records = [record for call in calls for record in getattr(call, "backend", call).records]
+    if through_torch_compile:
+        records += records_of(list(model.parameters()) if isinstance(model, nn.Module) else [])
+    name = type(model).__name__ if isinstance(model, nn.Module) else getattr(model, "__name__", str(model))
+    return Explanation(name, records, bool(calls) or through_torch_compile, verbosity, share)
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ from torch import fx
 from . import capture, library
 from .errors import UserError
 from .options import Options, make_options
-from .program import ByShape, Record, compile_graph
+from .program import ByShape, Record, compile_graph, log
 
 NAME = "cudaagent"
 
@@ -49,6 +49,16 @@ class Backend:
         self.options = options
         self.records: list[Record] = []
 
+    def note_failure(self, error: Exception) -> None:
+        """Dynamo could not trace a call: kept for explain(); a UserError of ours goes on to the caller."""
+        inner = getattr(error, "inner_exception", None)
+        if isinstance(inner, UserError):
+            raise inner from None
+        reason = f"Dynamo: {type(error).__name__}: {str(error).strip().splitlines()[0]}"
+        if not any(record.why_eager == reason for record in self.records):
+            self.records.append(Record(operators=[], why_eager=reason))
+            log.info("a call runs in PyTorch: %s", reason)
+
     def __call__(self, gm: fx.GraphModule, arguments: list[Any], **_: Any) -> Callable[..., Any]:
         return compile_with(self.options, self.records, gm, arguments)
 
@@ -77,12 +87,10 @@ def register() -> None:
         registry.register_backend(cudaagent_backend, name=NAME)
 
 
-def records_of(parameters: Sequence[torch.Tensor] | None) -> list[Record]:
-    """Records made through torch.compile that share a parameter with these; all of them for None."""
-    if parameters is None:
-        return list(compiled_records)
+def records_of(parameters: Sequence[torch.Tensor]) -> list[Record]:
+    """Records made through torch.compile that share a parameter with these; without parameters, all of them."""
     wanted = {id(parameter) for parameter in parameters}
-    return [r for r in compiled_records if not r.parameters or any(id(p) in wanted for p in r.parameters)]
+    return [r for r in compiled_records if not wanted or any(id(p) in wanted for p in r.parameters)]
 
 
 def _name(node: fx.Node) -> str:

@@ -149,6 +149,8 @@ def _writes_need_grad(gm: fx.GraphModule) -> bool:
     if not torch.is_grad_enabled():
         return False
     for node in gm.graph.nodes:
+        if not node.op.startswith("call_"):
+            continue
         name = node.target if isinstance(node.target, str) else getattr(node.target, "__name__", "")
         example = node.meta.get("example_value")
         if name.endswith("_") and not name.endswith("__") and isinstance(example, torch.Tensor) and example.requires_grad:

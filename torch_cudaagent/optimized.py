@@ -7,6 +7,7 @@ What stands there is an OptimizedCall. It follows the module through deepcopy an
 from __future__ import annotations
 
 import functools
+import itertools
 import threading
 import types
 import weakref
@@ -15,6 +16,8 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch._C._dynamo.eval_frame import reset_code
+from torch._dynamo import exc
 
 from .backend import Backend
 from .options import Options
@@ -33,6 +36,9 @@ _DYNAMO = {
     "specialize_float": True,  # a Python float is part of the program, not a tensor
 }
 _RECOMPILE_LIMIT = 32
+
+# Dynamo could not trace. Plain PyTorch runs the call, or raises the error that is the model's own.
+_TRACING_ERRORS = (exc.TorchRuntimeError, exc.InternalTorchDynamoError, exc.Unsupported, exc.BackendCompilerFailed)
 
 
 class _Callback:
@@ -58,16 +64,23 @@ def compile_function(function: Callable[..., Any], backend: Backend) -> Callable
     return context(function)
 
 
+_numbers = itertools.count(1)
+
+
 def _forward(module: nn.Module, /, *arguments: Any, **keywords: Any) -> Any:
     """The frame that Dynamo captures. nn.Module's own are on its list of files to skip."""
     return module._call_impl(*arguments, **keywords)
 
 
 def own_code(function: types.FunctionType) -> types.FunctionType:
-    """`function` with a code object of its own: Dynamo keeps compiled code, and its limits, by code object, and
-    they go when the code goes."""
-    code = function.__code__.replace(co_name=function.__code__.co_name)
-    return types.FunctionType(code, function.__globals__, function.__name__)
+    """`function` with a code object and globals of its own.
+
+    Dynamo keeps compiled code, its limits and the sizes that changed by code object or its name, and puts what it
+    compiled among the globals. So two modules do not disturb each other, and all of it goes when the module goes.
+    """
+    name = f"{function.__name__}_{next(_numbers)}"
+    scope = {"__name__": __name__, "__builtins__": function.__globals__["__builtins__"]}
+    return types.FunctionType(function.__code__.replace(co_name=name), scope, name)
 
 
 class OptimizedCall:
@@ -90,10 +103,18 @@ class OptimizedCall:
         if switch.off:
             return module._call_impl(*arguments, **keywords)  # type: ignore[union-attr]
         compiled = self._compiled or self._compile()
-        return compiled(module, *arguments, **keywords)
+        try:
+            return compiled(module, *arguments, **keywords)
+        except _TRACING_ERRORS as error:
+            self.backend.note_failure(error)
+        # Outside the handler, so that an error of the model's own is not shown as a consequence of Dynamo's.
+        return module._call_impl(*arguments, **keywords)  # type: ignore[union-attr]
 
     def _compile(self) -> Callable[..., Any]:
-        self._compiled = compile_function(own_code(_forward), self.backend)
+        frame = own_code(_forward)
+        self._compiled = compile_function(frame, self.backend)
+        # Dynamo's tables and the code's own cache hold each other, so nothing else would free what was compiled.
+        weakref.finalize(self, reset_code, frame.__code__).atexit = False
         return self._compiled
 
     def __deepcopy__(self, memo: dict[int, Any]) -> OptimizedCall | None:
@@ -135,7 +156,11 @@ def optimize_function(function: Callable[..., Any], options: Options) -> Callabl
     def optimized(*arguments: Any, **keywords: Any) -> Any:
         if switch.off:
             return function(*arguments, **keywords)
-        return compiled(*arguments, **keywords)
+        try:
+            return compiled(*arguments, **keywords)
+        except _TRACING_ERRORS as error:
+            backend.note_failure(error)
+        return function(*arguments, **keywords)
 
     setattr(optimized, ATTRIBUTE, backend)
     return optimized

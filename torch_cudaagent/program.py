@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import functools
 import json
 import logging
 import operator
@@ -18,6 +19,7 @@ from typing import Any
 
 import torch
 from torch import fx
+from torch._dynamo.convert_frame import compile_lock
 
 from . import capture, library
 from .errors import NotExpressible, UserError
@@ -35,6 +37,7 @@ CALLS_BEFORE_SPECIALISING = 3
 MOST_SHAPES = 16
 
 GUARD = "cudaagent guard:"
+INTERNAL = "cudaagent internal error:"
 
 
 @dataclasses.dataclass
@@ -58,7 +61,7 @@ class Binding:
     def __init__(self, document: Document, compiled: tuple[str, str, list[bool]], weights: tuple[Any, ...]) -> None:
         self.handle: int = torch.ops.cudaagent.compile(*compiled)
         self._constants = document.constants
-        self._release = weakref.finalize(self, _release, self.handle)
+        weakref.finalize(self, torch.ops.cudaagent.release, self.handle).atexit = False
         self.bind(weights)
 
     def bind(self, weights: tuple[Any, ...]) -> None:
@@ -67,11 +70,6 @@ class Binding:
 
     def report(self) -> dict[str, Any]:
         return json.loads(torch.ops.cudaagent.report(self.handle))
-
-
-def _release(handle: int) -> None:
-    if not sys.is_finalizing():
-        torch.ops.cudaagent.release(handle)
 
 
 class Bindings:
@@ -117,8 +115,15 @@ def _references(items: tuple[Any, ...]) -> list[int]:
 
 def _is_abandoned(weights: tuple[Any, ...]) -> bool:
     """True when some of these tensors is held by nobody but the binding: the module got other weights."""
-    alone = _references((object(),))[0]
-    return any(count <= alone for count in _references(weights))
+    return any(count <= _references_of_a_held_tensor() for count in _references(weights))
+
+
+@functools.cache
+def _references_of_a_held_tensor() -> int:
+    """What getrefcount says of a tensor that one tuple and one native owner hold. It differs between torch versions."""
+    with torch.inference_mode(False):
+        view = torch.empty(1).view(1)
+        return _references((view._base,))[0]
 
 
 def make_callable(gm: fx.GraphModule, document: Document, facts: capture.Facts, options: Options, record: Record,
@@ -128,10 +133,13 @@ def make_callable(gm: fx.GraphModule, document: Document, facts: capture.Facts, 
     users = [i for i in document.sources if facts.inputs[i].kind == "user"]
     pick_users, pick_bound = _picker(users), _picker(bound)
     bindings = Bindings(document, options, record, bound)
-    binding = bindings.of(pick_bound(weights_now))
+    binding = bindings.of(pick_bound(tuple(weights_now)))
     run = _builtin(torch.ops.cudaagent.run)
+    if torch.is_grad_enabled() and any(isinstance(t, torch.Tensor) and t.requires_grad for t in weights_now):
+        run = torch.no_grad()(run)  # no result needs a gradient, whatever the inputs say
     finish = _finisher(document)
     fallback = gm.forward
+    writes = bool(document.graph["mutations"])
     is_, every, apply = operator.is_, all, map
 
     def call(*arguments: Any) -> Any:
@@ -143,12 +151,22 @@ def make_callable(gm: fx.GraphModule, document: Document, facts: capture.Facts, 
         try:
             return finish(run(current.handle, pick_users(arguments)))
         except RuntimeError as error:
-            if GUARD not in str(error):
+            reason = _own_failure(error, writes)
+            if reason is None:
                 raise
-            record.ran_eager(str(error).split(GUARD, 1)[1].splitlines()[0].strip())
+            record.ran_eager(reason)
         return fallback(*arguments)
 
     return call
+
+
+def _own_failure(error: RuntimeError, writes: bool) -> str | None:
+    """Why PyTorch may run the call instead: nothing has been written, and the failure is not the operators' own."""
+    line = str(error).splitlines()[0] if str(error) else ""
+    for mark in (GUARD,) if writes else (GUARD, INTERNAL):
+        if mark in line:
+            return line.split(mark, 1)[1].strip()
+    return None
 
 
 def _builtin(packet: Any) -> Callee:
@@ -186,14 +204,14 @@ class ByShape:
         self._users = [i for i, info in enumerate(facts.inputs) if info.kind == "user"]
         self._calls: dict[Any, int] = {}
         self._programs: dict[Any, Callee] = {}
-        self._lock = threading.Lock()
 
     def __call__(self, *arguments: Any) -> Any:
         key = tuple([_shape_key(arguments[i]) for i in self._users])
         program = self._programs.get(key)
         if program is not None:
             return program(*arguments)
-        with self._lock:
+        # Tracing patches global state, so it waits for Dynamo in other threads.
+        with compile_lock:
             program = self._programs.get(key) or self._specialise(key, arguments)
         return program(*arguments)
 
