@@ -9,6 +9,7 @@ const std::vector<Template>& templates() {
       host_reduce_columns(),
       host_reduce_split(),
       cuda_map(),
+      cuda_map_tiled(),
       cuda_reduce_rows(),
       cuda_reduce_columns(),
       cuda_reduce_split(),

@@ -31,6 +31,7 @@ Template host_reduce_rows();
 Template host_reduce_columns();
 Template host_reduce_split();
 Template cuda_map();
+Template cuda_map_tiled();
 Template cuda_reduce_rows();
 Template cuda_reduce_columns();
 Template cuda_reduce_split();

@@ -85,6 +85,28 @@ TEST(CudaMap, BroadcastsTransposesAndFlips) {
   check_cases(cases);
 }
 
+TEST(CudaMap, TransposesThroughSharedMemory) {
+  std::vector<CudaCase> cases;
+  for (const DType dtype : {DType::f32, DType::bf16, DType::u8, DType::f64})
+    for (const std::int64_t rows : {64, 70, 77}) {
+      // [2, rows, 96] to [2, 96, rows], with an operand that already lies as the output does.
+      BodyBuilder b({{2, false}, {96, false}, {rows, false}});
+      const auto x = b.load(dtype, {96 * rows, 1, 96}), y = b.load(dtype, {96 * rows, rows, 1});
+      b.store(b.map("max", dtype, {x, y}), {96 * rows, rows, 1});
+      CudaCase one = chosen(std::string(dtype_name(dtype)) + " rows " + std::to_string(rows), b.body);
+      EXPECT_EQ(one.candidate.template_name, "map_tiled");
+      cases.push_back(one);
+      one.candidate.params["tile"] = 32;
+      cases.push_back(one);
+    }
+  // NCHW to NHWC of two inputs with a bias along the channels, and a stride along the inner axis.
+  BodyBuilder b({{2, false}, {49, false}, {24, false}});
+  const auto x = b.load(DType::f32, {24 * 49, 1, 49}), y = b.load(DType::f32, {24 * 98, 1, 98}, 1);
+  b.store(b.map("fma", DType::f32, {x, b.load(DType::f32, {0, 0, 1}), y}), {24 * 49, 24, 1});
+  cases.push_back(chosen("channels last", b.body, 1e-6, 1e-6));
+  check_cases(cases);
+}
+
 TEST(CudaMap, HandlesOneElementAndPersistentGrids) {
   BodyBuilder one({});
   one.store(one.map("abs", DType::f32, {one.load(DType::f32, {})}), {});
