@@ -20,7 +20,8 @@ std::int64_t coverage(const Body& body, const Access& access) {
   return elements;
 }
 
-/// Accesses whose memory decides the order, most important first: outputs of the whole space, inputs by size, row outputs.
+/// Accesses whose memory decides the order, most important first: outputs of the whole space, inputs by size, row
+/// outputs.
 std::vector<const Access*> by_importance(const Body& body) {
   const std::int64_t all = body.kept() * body.reduced();
   std::vector<const Access*> ranked;
@@ -57,8 +58,7 @@ bool mergeable(const Body& body, std::size_t major) {
   const std::size_t minor = major + 1;
   if (body.axes[major].reduced != body.axes[minor].reduced) return false;
   return std::all_of(body.insts.begin(), body.insts.end(), [&](const Inst& inst) {
-    return !has_access(inst) ||
-           inst.access.strides[major] == inst.access.strides[minor] * body.axes[minor].extent;
+    return !has_access(inst) || inst.access.strides[major] == inst.access.strides[minor] * body.axes[minor].extent;
   });
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 
 #include "schedule/inst_list.h"
@@ -16,8 +15,6 @@ using ir::ValueId;
 namespace {
 
 std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
-
-const std::string& reduce_kind(const Node& node) { return find_arg(node.args, "kind")->as<std::string>(); }
 
 bool counts_positions(ReduceKind kind) { return kind == ReduceKind::argmax || kind == ReduceKind::argmin; }
 
@@ -78,10 +75,14 @@ class Emitter {
   std::int32_t emit_operand(const Operand& operand, DType constant_dtype) {
     const Origin& origin = operand.origin;
     switch (origin.kind) {
-      case Origin::Kind::constant: return insts_.constant(origin.constant, constant_dtype);
-      case Origin::Kind::computed: return inst_of_.at(origin.value);
-      case Origin::Kind::generator: return emit_generator(origin);
-      case Origin::Kind::memory: break;
+      case Origin::Kind::constant:
+        return insts_.constant(origin.constant, constant_dtype);
+      case Origin::Kind::computed:
+        return inst_of_.at(origin.value);
+      case Origin::Kind::generator:
+        return emit_generator(origin);
+      case Origin::Kind::memory:
+        break;
     }
     Access access = access_of(origin, 1);
     const auto known = std::find(inputs_.begin(), inputs_.end(), origin.value);
@@ -145,7 +146,7 @@ class Emitter {
   std::int32_t emit_reduce(std::int32_t n, const Operand& operand) {
     const DType dtype = flow_.graph().type(flow_.node(n).outputs[0]).dtype;
     const std::int32_t inst = emit_operand(operand, dtype);
-    const ReduceKind kind = *ir::find_reduce_kind(reduce_kind(flow_.node(n)));
+    const ReduceKind kind = reduce_kind(flow_.node(n));
     if (!placement_.reduce_axes(n).empty()) return insts_.reduce(kind, inst, dtype);
     // Over one element.
     if (counts_positions(kind)) return insts_.constant(Arg{std::int64_t{0}}, dtype);
@@ -181,7 +182,7 @@ class Emitter {
     std::vector<std::int32_t> order;
     for (const std::int32_t n : nodes_) {
       const Node& node = flow_.node(n);
-      if (node.op != "prim::reduce" || !counts_positions(*ir::find_reduce_kind(reduce_kind(node)))) continue;
+      if (node.op != "prim::reduce" || !counts_positions(reduce_kind(node))) continue;
       std::vector<std::int32_t> mine;
       for (const AxisId axis : placement_.reduce_axes(n)) mine.push_back(axis_of_.at(axis));
       if (mine.empty()) continue;
@@ -201,37 +202,6 @@ class Emitter {
   std::map<ValueId, std::int32_t> inst_of_;
   std::vector<ValueId> inputs_;
 };
-
-Arg constant_of(DType dtype, double value) {
-  if (dtype == DType::b8) return Arg{value != 0};
-  if (is_float(dtype)) return Arg{value};
-  constexpr auto lowest = std::numeric_limits<std::int64_t>::min(), highest = std::numeric_limits<std::int64_t>::max();
-  return Arg{std::isinf(value) ? (value < 0 ? lowest : highest) : static_cast<std::int64_t>(value)};
-}
-
-double identity(ReduceKind kind) {
-  switch (kind) {
-    case ReduceKind::prod:
-    case ReduceKind::all: return 1;
-    case ReduceKind::max: return -std::numeric_limits<double>::infinity();
-    case ReduceKind::min: return std::numeric_limits<double>::infinity();
-    default: return 0;
-  }
-}
-
-// Reads nothing: there is no element to read.
-Body empty_body(const Dataflow& flow, std::int32_t n) {
-  const Node& node = flow.node(n);
-  const TensorType& type = flow.graph().type(node.outputs[0]);
-  const double value = node.op == "prim::reduce" ? identity(*ir::find_reduce_kind(reduce_kind(node))) : 0;
-  Body body;
-  body.axes = {{type.numel(), false}};
-  body.buffers = {{node.outputs[0], type.dtype, type.span(), true}};
-  InstList insts(body.axes);
-  insts.store(insts.constant(constant_of(type.dtype, value), type.dtype), {0, 0, {1}}, type.dtype);
-  body.insts = insts.take();
-  return body;
-}
 
 }  // namespace
 

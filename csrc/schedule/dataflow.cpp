@@ -15,7 +15,8 @@ std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
 StridedView whole_of_generator(const ir::Graph& graph, const Node& node) {
   TensorType type = graph.type(node.outputs[0]);
   type.strides.assign(type.dims.size(), 0);
-  if (node.op == "prim::iota") type.strides[at(static_cast<std::int32_t>(find_arg(node.args, "dim")->as<std::int64_t>()))] = 1;
+  if (node.op == "prim::iota")
+    type.strides[at(static_cast<std::int32_t>(find_arg(node.args, "dim")->as<std::int64_t>()))] = 1;
   return StridedView::whole(type);
 }
 

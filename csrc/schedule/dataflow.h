@@ -45,7 +45,9 @@ class Dataflow {
   /// Materialised values the node reads (generators left out), each once.
   std::vector<ir::ValueId> reads(std::int32_t n) const;
   /// Compute and external nodes that read the value, directly or through views, ascending.
-  const std::vector<std::int32_t>& readers(ir::ValueId value) const { return readers_[static_cast<std::size_t>(value)]; }
+  const std::vector<std::int32_t>& readers(ir::ValueId value) const {
+    return readers_[static_cast<std::size_t>(value)];
+  }
   /// Needed as a tensor whoever reads it: outputs, mutations, the base of a view region.
   bool is_forced(ir::ValueId value) const { return forced_[static_cast<std::size_t>(value)]; }
   /// A node over no elements: its region writes the reduction's identity, or nothing.
@@ -73,7 +75,8 @@ class Dataflow {
   std::vector<std::int32_t> externals_;
 };
 
-/// Strides a compute node's value gets: those captured when they are dense, else dense in the order of its main operand.
+/// Strides a compute node's value gets: those captured when they are dense, else dense in the order of its main
+/// operand.
 std::vector<std::int64_t> choose_strides(const ir::Graph& graph, const ir::Node& node);
 /// True when every element has an address of its own and no address between them is left out.
 bool is_dense(const TensorType& type);

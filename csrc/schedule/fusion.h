@@ -13,13 +13,15 @@ namespace cudaagent::schedule {
 
 /// Compute nodes that become one generated region.
 struct Group {
-  std::vector<std::int32_t> nodes;      ///< ascending
-  std::vector<ir::ValueId> outputs;     ///< read outside the group, in the order they are made
+  std::vector<std::int32_t> nodes;   ///< ascending
+  std::vector<ir::ValueId> outputs;  ///< read outside the group, in the order they are made
   BuiltBody built;
 };
 
 class Fusion {
  public:
+  static constexpr std::size_t most_insts = 2000;
+
   Fusion(Dataflow& flow, const Machine& machine) : flow_(flow), machine_(machine) {}
 
   /// Every compute node in exactly one group.

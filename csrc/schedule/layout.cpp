@@ -30,9 +30,8 @@ std::vector<std::size_t> memory_order(const TensorType& type) {
   }
   std::vector<std::size_t> wide;
   std::copy_if(order.begin(), order.end(), std::back_inserter(wide), [&](std::size_t d) { return type.dims[d] != 1; });
-  std::stable_sort(wide.begin(), wide.end(), [&](std::size_t a, std::size_t b) {
-    return std::abs(type.strides[a]) > std::abs(type.strides[b]);
-  });
+  std::stable_sort(wide.begin(), wide.end(),
+                   [&](std::size_t a, std::size_t b) { return std::abs(type.strides[a]) > std::abs(type.strides[b]); });
   // Dims of extent 1 stay where they are.
   std::size_t next = 0;
   for (std::size_t& d : order) {

@@ -33,7 +33,8 @@ std::vector<Function> functions_of(const Body& body) {
     } else {
       continue;
     }
-    const auto known = std::find_if(functions.begin(), functions.end(), [&](const Function& f) { return f.name == name; });
+    const auto known =
+        std::find_if(functions.begin(), functions.end(), [&](const Function& f) { return f.name == name; });
     if (known == functions.end()) functions.push_back({name, weight, i});
   }
   return functions;
@@ -69,9 +70,11 @@ std::string kernel_name(const Body& body) {
   if (!compound.empty()) {
     name += "_" + compound;
   } else {
-    std::stable_sort(functions.begin(), functions.end(), [](const Function& a, const Function& b) { return a.weight > b.weight; });
+    std::stable_sort(functions.begin(), functions.end(),
+                     [](const Function& a, const Function& b) { return a.weight > b.weight; });
     functions.resize(std::min(functions.size(), most_functions));
-    std::sort(functions.begin(), functions.end(), [](const Function& a, const Function& b) { return a.position < b.position; });
+    std::sort(functions.begin(), functions.end(),
+              [](const Function& a, const Function& b) { return a.position < b.position; });
     for (const Function& function : functions) name += "_" + function.name;
     if (functions.empty()) name += "_copy";
   }

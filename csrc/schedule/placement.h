@@ -74,8 +74,8 @@ class Placement {
 
   const Dataflow* flow_;
   std::vector<std::int32_t> nodes_;
-  /// True: reads of the same memory share their axes, so a row read twice is one row. False: each read has its own, so a
-  /// matrix can meet its transpose.
+  /// True: reads of the same memory share their axes, so a row read twice is one row. False: each read has its own, so
+  /// a matrix can meet its transpose.
   bool share_;
   AxisSpace space_;
   std::vector<std::vector<Operand>> operands_;

@@ -45,7 +45,8 @@ std::string Placement::match_reductions() {
     if (it == reduce_lists_.end() || it->second.empty()) continue;
     if (!first) {
       first = &it->second;
-    } else if (sorted(space_.leaves(*first)) != sorted(space_.leaves(it->second)) && !space_.unify(*first, it->second)) {
+    } else if (sorted(space_.leaves(*first)) != sorted(space_.leaves(it->second)) &&
+               !space_.unify(*first, it->second)) {
       return "its reductions run over different axes";
     }
   }
@@ -56,8 +57,8 @@ std::string Placement::match_reductions() {
 // Element-level work on other tensors of the row's shape (y - mean(x)) walks along the same reduced axes.
 std::string Placement::match_epilogues() {
   for (const std::int32_t n : nodes_) {
-    const auto reduce = std::find_if(reduce_lists_.begin(), reduce_lists_.end(),
-                                     [](const auto& item) { return !item.second.empty(); });
+    const auto reduce =
+        std::find_if(reduce_lists_.begin(), reduce_lists_.end(), [](const auto& item) { return !item.second.empty(); });
     AxisList row_space = sorted(space_.leaves(reduce_operands_.at(reduce->first)));
     const AxisList mine = value_axes(dims_.at(flow_->node(n).outputs[0]));
     const AxisList extra = minus(mine, row_space);

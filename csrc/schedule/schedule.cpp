@@ -19,7 +19,8 @@ Region external_region(const Dataflow& flow, std::int32_t n) {
   region.kind = RegionKind::external;
   region.nodes = {n};
   for (const ValueId read : references(flow.node(n).args)) {
-    if (std::find(region.inputs.begin(), region.inputs.end(), read) == region.inputs.end()) region.inputs.push_back(read);
+    if (std::find(region.inputs.begin(), region.inputs.end(), read) == region.inputs.end())
+      region.inputs.push_back(read);
   }
   for (const ValueId output : flow.node(n).outputs) {
     if (output != ir::no_value) region.outputs.push_back(output);
@@ -49,7 +50,8 @@ Region generated_region(Group group) {
   std::merge(group.nodes.begin(), group.nodes.end(), group.built.inlined.begin(), group.built.inlined.end(),
              std::back_inserter(region.nodes));
   region.body = std::move(group.built.body);
-  for (const Buffer& buffer : region.body.buffers) (buffer.output ? region.outputs : region.inputs).push_back(buffer.value);
+  for (const Buffer& buffer : region.body.buffers)
+    (buffer.output ? region.outputs : region.inputs).push_back(buffer.value);
   region.name = kernel_name(region.body);
   return region;
 }

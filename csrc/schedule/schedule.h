@@ -2,8 +2,8 @@
 //
 // A region is a set of nodes that run as one unit: one extern call, one view, or one generated kernel.
 // The loop body of a generated region has one flat iteration space. Views are gone: every access is affine in the axes.
-// Axes come from the tensors' dims, split ("refined") until each reshape of the region falls on axis borders; where that
-// fails the nodes do not share a region.
+// Axes come from the tensors' dims, split ("refined") until each reshape of the region falls on axis borders; where
+// that fails the nodes do not share a region.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,8 @@ enum class InstKind : std::uint8_t { load, constant, index, map, reduce, store }
 ///   constant  constant                     -> of `dtype`
 ///   index     axes strides in `access.strides`, `access.offset`: offset + sum strides*index, as i64 (iota)
 ///   map       fn ("add", "convert", ...)   -> `dtype`
-///   reduce    reduce kind over all reduced axes; argmax and argmin count in row-major order of the reduced axes
+///   reduce    reduce kind over all reduced axes, of an element-level operand (a row value passes through a "convert"
+///             to its own dtype at element level); argmax and argmin count in row-major order of the reduced axes
 ///   store     operand 0 to access; has no result
 struct Inst {
   InstKind kind = InstKind::map;
@@ -84,27 +85,28 @@ enum class RegionKind : std::uint8_t { external, view, generated };
 
 struct Region {
   RegionKind kind = RegionKind::external;
-  std::vector<std::int32_t> nodes;    ///< of the rewritten graph, ascending
-  std::vector<ir::ValueId> inputs;    ///< materialised values it reads, in the order of Body::buffers
-  std::vector<ir::ValueId> outputs;   ///< values it materialises, likewise
-  Body body;                          ///< of a generated region
+  /// Of the rewritten graph, ascending. Views and generators a body holds are among them, of several regions perhaps.
+  std::vector<std::int32_t> nodes;
+  std::vector<ir::ValueId> inputs;   ///< materialised values it reads, in the order of Body::buffers
+  std::vector<ir::ValueId> outputs;  ///< values it materialises, likewise
+  Body body;                         ///< of a generated region
   /// Of a view: the materialised value it looks into, and where (elements past its first).
   ir::ValueId view_of = ir::no_value;
   std::int64_t view_offset = 0;
-  std::string why;  ///< of an external region: why no template carries it
+  std::string why;   ///< of an external region: why no template carries it
   std::string name;  ///< stable kernel name, e.g. "ca_rows_softmax_1f3a9c02"
 };
 
 struct Plan {
-  ir::Graph graph;  ///< the rewritten graph; values got their materialised strides here
+  ir::Graph graph;              ///< the rewritten graph; values got their materialised strides here
   std::vector<Region> regions;  ///< in an order that runs
 };
 
 /// What the scheduler must know of the machine.
 struct Machine {
   DeviceType device = DeviceType::cpu;
-  int units = 1;                         ///< SMs, or threads of the host
-  std::int64_t persistent_row_bytes = 0; ///< longest row one block (or core) keeps close
+  int units = 1;                          ///< SMs, or threads of the host
+  std::int64_t persistent_row_bytes = 0;  ///< longest row one block (or core) keeps close
 };
 
 Plan schedule(ir::Graph graph, const Machine& machine, const Options& options);

@@ -1,6 +1,6 @@
-#include "schedule/axis_space.h"
-
 #include <gtest/gtest.h>
+
+#include "schedule/axis_space.h"
 
 namespace cudaagent::schedule {
 namespace {

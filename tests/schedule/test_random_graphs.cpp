@@ -31,14 +31,16 @@ class RandomGraph {
   int pick(int lo, int hi) { return std::uniform_int_distribution<int>(lo, hi)(random_); }
   ValueId any_value() {
     // Recent values more often, so that chains grow.
-    const int back = std::min(pick(0, static_cast<int>(values_.size()) - 1), pick(0, static_cast<int>(values_.size()) - 1));
+    const int back =
+        std::min(pick(0, static_cast<int>(values_.size()) - 1), pick(0, static_cast<int>(values_.size()) - 1));
     return values_[values_.size() - 1 - static_cast<std::size_t>(back)];
   }
   const Dims& dims(ValueId v) const { return builder_.dims(v); }
   std::int64_t numel(ValueId v) const { return builder_.graph.type(v).numel(); }
 
   void add_input() {
-    static const std::vector<Dims> shapes = {{4, 6}, {2, 3, 4}, {6, 4}, {12}, {4, 1}, {6}, {2, 6, 2, 2}, {5, 5}, {1, 6}, {}, {3, 0}};
+    static const std::vector<Dims> shapes = {{4, 6},       {2, 3, 4}, {6, 4}, {12}, {4, 1}, {6},
+                                             {2, 6, 2, 2}, {5, 5},    {1, 6}, {},   {3, 0}};
     const Dims& shape = shapes[static_cast<std::size_t>(pick(0, static_cast<int>(shapes.size()) - 1))];
     const ValueId x = builder_.input(DType::f64, shape);
     TensorType& type = builder_.graph.values[static_cast<std::size_t>(x)].type;
@@ -63,17 +65,26 @@ class RandomGraph {
     switch (pick(0, 12)) {
       case 0:
       case 1:
-      case 2: return add_binary();
+      case 2:
+        return add_binary();
       case 3:
-      case 4: return add_unary();
+      case 4:
+        return add_unary();
       case 5:
-      case 6: return add_reduce();
-      case 7: return add_permute();
-      case 8: return add_reshape();
-      case 9: return add_slice();
-      case 10: return add_expand();
-      case 11: return add_generator();
-      default: return add_external();
+      case 6:
+        return add_reduce();
+      case 7:
+        return add_permute();
+      case 8:
+        return add_reshape();
+      case 9:
+        return add_slice();
+      case 10:
+        return add_expand();
+      case 11:
+        return add_generator();
+      default:
+        return add_external();
     }
   }
 

@@ -1,7 +1,6 @@
-#include "schedule/strided_view.h"
-
 #include <gtest/gtest.h>
 
+#include "schedule/strided_view.h"
 #include "support/prim_builder.h"
 
 namespace cudaagent::schedule {

@@ -78,8 +78,10 @@ class Interpreter {
       for (std::size_t i = 0; i < body_.insts.size(); ++i) {
         const Inst& inst = body_.insts[i];
         if (inst.stage != stage) continue;
-        if (inst.kind == InstKind::reduce) reduces.emplace(i, Accumulator(inst.reduce, inst.dtype));
-        else if (!inst.element) evaluate(i);
+        if (inst.kind == InstKind::reduce)
+          reduces.emplace(i, Accumulator(inst.reduce, inst.dtype));
+        else if (!inst.element)
+          evaluate(i);
       }
       if (!body_.has_reduction()) continue;
       loop(kept, body_.axes.size(), [&] { run_element(stage, reduces); });
@@ -112,12 +114,23 @@ class Interpreter {
   void evaluate(std::size_t i) {
     const Inst& inst = body_.insts[i];
     switch (inst.kind) {
-      case InstKind::load: values_[i] = element(inst.access); break;
-      case InstKind::constant: values_[i] = constant_element(inst.constant, inst.dtype); break;
-      case InstKind::index: values_[i] = static_cast<double>(address(inst.access)); break;
-      case InstKind::map: values_[i] = map(inst); break;
-      case InstKind::reduce: break;
-      case InstKind::store: store(inst); break;
+      case InstKind::load:
+        values_[i] = element(inst.access);
+        break;
+      case InstKind::constant:
+        values_[i] = constant_element(inst.constant, inst.dtype);
+        break;
+      case InstKind::index:
+        values_[i] = static_cast<double>(address(inst.access));
+        break;
+      case InstKind::map:
+        values_[i] = map(inst);
+        break;
+      case InstKind::reduce:
+        break;
+      case InstKind::store:
+        store(inst);
+        break;
     }
   }
 

@@ -26,7 +26,8 @@ class Runner {
   std::string run() {
     for (const Region& region : plan_.regions) {
       for (const ValueId input : region.inputs) {
-        if (!memory_.count(input)) return "region " + region.name + " reads " + value_text(input) + " before it is there";
+        if (!memory_.count(input))
+          return "region " + region.name + " reads " + value_text(input) + " before it is there";
       }
       if (region.kind == RegionKind::generated) run_generated(region);
       if (region.kind == RegionKind::external) run_one_external(region);
@@ -105,7 +106,8 @@ Elements random_elements(const TensorType& type, std::uint64_t seed) {
   return elements;
 }
 
-std::vector<Elements> run_external(const ir::Graph& graph, const ir::Node& node, const std::vector<Elements>& operands) {
+std::vector<Elements> run_external(const ir::Graph& graph, const ir::Node& node,
+                                   const std::vector<Elements>& operands) {
   std::vector<Elements> results;
   for (const ValueId output : node.outputs) {
     Elements& result = results.emplace_back(static_cast<std::size_t>(graph.type(output).numel()), 0.5);

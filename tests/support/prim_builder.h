@@ -44,9 +44,10 @@ class PrimBuilder : public GraphBuilder {
   ValueId full(double value, DType type, Dims shape) {
     return node("prim::full", {arg("value", Arg{value})}, type, std::move(shape));
   }
-  ValueId iota(Dims shape, std::int64_t dim, DType type, Arg start = Arg{std::int64_t{0}}, Arg step = Arg{std::int64_t{1}}) {
-    return node("prim::iota", {arg("dim", Arg{dim}), arg("start", std::move(start)), arg("step", std::move(step))}, type,
-                std::move(shape));
+  ValueId iota(Dims shape, std::int64_t dim, DType type, Arg start = Arg{std::int64_t{0}},
+               Arg step = Arg{std::int64_t{1}}) {
+    return node("prim::iota", {arg("dim", Arg{dim}), arg("start", std::move(start)), arg("step", std::move(step))},
+                type, std::move(shape));
   }
   ValueId reduce(const std::string& kind, ValueId x, Dims over, bool keepdim = true) {
     Dims shape;
@@ -55,9 +56,12 @@ class PrimBuilder : public GraphBuilder {
       if (!reduced) shape.push_back(dims(x)[d]);
       if (reduced && keepdim) shape.push_back(1);
     }
-    const DType type = kind == "argmax" || kind == "argmin" ? DType::i64 : kind == "any" || kind == "all" ? DType::b8 : dtype(x);
+    const DType type = kind == "argmax" || kind == "argmin" ? DType::i64
+                       : kind == "any" || kind == "all"     ? DType::b8
+                                                            : dtype(x);
     return node("prim::reduce",
-                {ref("x", x), arg("kind", Arg{kind}), arg("dims", int_list(over)), arg("keepdim", Arg{keepdim})}, type, shape);
+                {ref("x", x), arg("kind", Arg{kind}), arg("dims", int_list(over)), arg("keepdim", Arg{keepdim})}, type,
+                shape);
   }
   ValueId permute(ValueId x, Dims order) {
     Dims shape;

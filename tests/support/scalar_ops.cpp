@@ -159,12 +159,16 @@ double compute(const std::string& fn, DType dtype, const std::vector<double>& x)
 double initial(ir::ReduceKind kind) {
   switch (kind) {
     case ir::ReduceKind::prod:
-    case ir::ReduceKind::all: return 1;
+    case ir::ReduceKind::all:
+      return 1;
     case ir::ReduceKind::max:
-    case ir::ReduceKind::argmax: return -std::numeric_limits<double>::infinity();
+    case ir::ReduceKind::argmax:
+      return -std::numeric_limits<double>::infinity();
     case ir::ReduceKind::min:
-    case ir::ReduceKind::argmin: return std::numeric_limits<double>::infinity();
-    default: return 0;
+    case ir::ReduceKind::argmin:
+      return std::numeric_limits<double>::infinity();
+    default:
+      return 0;
   }
 }
 
@@ -177,11 +181,16 @@ double convert_element(double value, DType dtype) {
   if (!(std::abs(truncated) < 9.2e18)) return 0;
   const auto wide = static_cast<std::int64_t>(truncated);
   switch (dtype) {
-    case DType::i8: return static_cast<std::int8_t>(wide);
-    case DType::u8: return static_cast<std::uint8_t>(wide);
-    case DType::i16: return static_cast<std::int16_t>(wide);
-    case DType::i32: return static_cast<std::int32_t>(wide);
-    default: return static_cast<double>(wide);
+    case DType::i8:
+      return static_cast<std::int8_t>(wide);
+    case DType::u8:
+      return static_cast<std::uint8_t>(wide);
+    case DType::i16:
+      return static_cast<std::int16_t>(wide);
+    case DType::i32:
+      return static_cast<std::int32_t>(wide);
+    default:
+      return static_cast<double>(wide);
   }
 }
 
@@ -201,12 +210,24 @@ Accumulator::Accumulator(ir::ReduceKind kind, DType dtype) : kind_(kind), dtype_
 
 void Accumulator::take(double value) {
   switch (kind_) {
-    case ir::ReduceKind::sum: value_ = convert_element(value_ + value, dtype_); break;
-    case ir::ReduceKind::prod: value_ = convert_element(value_ * value, dtype_); break;
-    case ir::ReduceKind::max: value_ = nan_wins(value_, value, true); break;
-    case ir::ReduceKind::min: value_ = nan_wins(value_, value, false); break;
-    case ir::ReduceKind::any: value_ = value_ != 0 || value != 0; break;
-    case ir::ReduceKind::all: value_ = value_ != 0 && value != 0; break;
+    case ir::ReduceKind::sum:
+      value_ = convert_element(value_ + value, dtype_);
+      break;
+    case ir::ReduceKind::prod:
+      value_ = convert_element(value_ * value, dtype_);
+      break;
+    case ir::ReduceKind::max:
+      value_ = nan_wins(value_, value, true);
+      break;
+    case ir::ReduceKind::min:
+      value_ = nan_wins(value_, value, false);
+      break;
+    case ir::ReduceKind::any:
+      value_ = value_ != 0 || value != 0;
+      break;
+    case ir::ReduceKind::all:
+      value_ = value_ != 0 && value != 0;
+      break;
     case ir::ReduceKind::argmax:
     case ir::ReduceKind::argmin: {
       const bool better = kind_ == ir::ReduceKind::argmax ? value > value_ : value < value_;
