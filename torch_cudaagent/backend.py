@@ -20,7 +20,9 @@ NAME = "cudaagent"
 compiled_records: list[Record] = []
 
 
-def compile_with(options: Options, records: list[Record], gm: fx.GraphModule, arguments: Sequence[Any]) -> Callable[..., Any]:
+def compile_with(
+    options: Options, records: list[Record], gm: fx.GraphModule, arguments: Sequence[Any]
+) -> Callable[..., Any]:
     """What Dynamo runs in place of `gm`."""
     start = time.perf_counter()
     record = Record(operators=[_name(node) for node in gm.graph.nodes if node.op.startswith("call_")])
@@ -83,7 +85,8 @@ def register() -> None:
     """Makes the name known without an installed entry point, too."""
     from torch._dynamo.backends import registry
 
-    if NAME not in registry._COMPILER_FNS:
+    # Where Dynamo is loading the entry point, it registers what it finds there.
+    if NAME not in registry._COMPILER_FNS and registry._BACKENDS.get(NAME) is None:
         registry.register_backend(cudaagent_backend, name=NAME)
 
 
@@ -99,4 +102,4 @@ def _name(node: fx.Node) -> str:
     return getattr(node.target, "__name__", str(node.target))
 
 
-__all__ = ["Backend", "NAME", "Options", "cudaagent_backend", "records_of", "register"]
+__all__ = ["NAME", "Backend", "Options", "cudaagent_backend", "records_of", "register"]
