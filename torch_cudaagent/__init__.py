@@ -1,8 +1,8 @@
 """Optimized execution of PyTorch models on kernels that are generated, proved and cached.
 
-    import torch_cudaagent as cudaagent
-    model = cudaagent.optimize(model)
-    print(cudaagent.explain(model))
+import torch_cudaagent as cudaagent
+model = cudaagent.optimize(model)
+print(cudaagent.explain(model))
 """
 
 from .api import disable, explain, optimize

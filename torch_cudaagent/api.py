@@ -14,7 +14,7 @@ from . import library
 from .backend import records_of
 from .errors import UserError
 from .explain import Explanation, measure_share
-from .optimized import ATTRIBUTE, attach, call_of, detach, optimize_function, switch
+from .optimized import ATTRIBUTE, attach, backend_of, detach, optimize_function, switch
 from .options import make_options
 
 T = TypeVar("T", bound=Callable[..., Any])
@@ -27,9 +27,10 @@ def optimize(model: None = None, **options: Any) -> Callable[[T], T]: ...
 def optimize(model: Any = None, **options: Any) -> Any:
     """Makes a module or a function run on generated kernels; results stay those of PyTorch (`precision=`).
 
-    A module is changed in place and returned: its class, attributes, hooks, parameters and state_dict stay what they are. A
-    deep copy or an unpickled one is optimized too. A function is wrapped, so `@optimize` and `@optimize(precision="high")`
-    work as decorators. Compilation happens at the first call. The options are those of torch_cudaagent.Options.
+    A module is changed in place and returned: its class, attributes, hooks, parameters and state_dict stay what they
+    are. A deep copy or an unpickled one is optimized too. A function is wrapped, so `@optimize` and
+    `@optimize(precision="high")` work as decorators. Compilation happens at the first call. The options are those of
+    torch_cudaagent.Options.
     """
     checked = make_options(options)
     if model is None:
@@ -44,14 +45,14 @@ def optimize(model: Any = None, **options: Any) -> Any:
     if isinstance(model, nn.Module):
         attach(model, checked)
         return model
-    return optimize_function(getattr(model, "__wrapped__", model) if hasattr(model, ATTRIBUTE) else model, checked)
+    return optimize_function(model.__wrapped__ if hasattr(model, ATTRIBUTE) else model, checked)
 
 
 def explain(model: Any, verbosity: int = 1, inputs: Sequence[Any] | None = None) -> Explanation:
     """What was done to `model`, once it has been called: print it, or take .to_dict().
 
-    `verbosity` 0 shows totals, 1 every region, 2 the source of every kernel and all errors as well. With `inputs` the model
-    is called on them under the profiler, and the share of time in generated kernels is shown.
+    `verbosity` 0 shows totals, 1 every region, 2 the source of every kernel and all errors as well. With `inputs` the
+    model is called on them under the profiler, and the share of time in generated kernels is shown.
     """
     share = None
     if inputs is not None:
@@ -60,12 +61,12 @@ def explain(model: Any, verbosity: int = 1, inputs: Sequence[Any] | None = None)
     through_torch_compile = hasattr(model, "_torchdynamo_orig_callable")
     model = getattr(model, "_orig_mod", model)
     parts = list(model.modules()) if isinstance(model, nn.Module) else [model]
-    calls = [call for call in map(call_of, parts) if call is not None]
-    records = [record for call in calls for record in getattr(call, "backend", call).records]
+    backends = [backend for backend in map(backend_of, parts) if backend is not None]
+    records = [record for backend in backends for record in backend.records]
     if through_torch_compile:
         records += records_of(list(model.parameters()) if isinstance(model, nn.Module) else [])
     name = type(model).__name__ if isinstance(model, nn.Module) else getattr(model, "__name__", str(model))
-    return Explanation(name, records, bool(calls) or through_torch_compile, verbosity, share)
+    return Explanation(name, records, bool(backends) or through_torch_compile, verbosity, share)
 
 
 @contextlib.contextmanager

@@ -21,6 +21,9 @@ _AUTOCAST = {torch.amp.autocast_mode._enter_autocast, torch.amp.autocast_mode._e
 _NAME_STEP = re.compile(r"_(?:modules|parameters|buffers)\['([^']*)'\]|\.([A-Za-z]\w*)|\[('?[^\]']*'?)\]")
 
 
+_PLAIN_TENSORS = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer, torch._subclasses.FakeTensor)
+
+
 @dataclasses.dataclass
 class Facts:
     """What Dynamo knows of a graph and the export does not say."""
@@ -58,9 +61,8 @@ def why_not(gm: fx.GraphModule, facts: Facts, arguments: Sequence[Any]) -> str |
     if not any(node.op in ("call_function", "call_method", "call_module") for node in gm.graph.nodes):
         return "it computes nothing"
     for argument in arguments:
-        if isinstance(argument, torch.Tensor) and type(argument) not in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer):
-            if not isinstance(argument, torch._subclasses.FakeTensor):
-                return f"an input is a {type(argument).__name__}, a tensor of a class of its own"
+        if isinstance(argument, torch.Tensor) and type(argument) not in _PLAIN_TENSORS:
+            return f"an input is a {type(argument).__name__}, a tensor of a class of its own"
     return None
 
 
@@ -95,7 +97,7 @@ class _OnTensors(torch.nn.Module):
         arguments = list(self._arguments)
         for i, tensor in zip(self._tensors, given, strict=True):
             arguments[i] = tensor
-        return self._graph.forward(*arguments)  # type: ignore[attr-defined]
+        return self._graph.forward(*arguments)
 
 
 def _export(gm: fx.GraphModule, arguments: Sequence[Any], tensors: Sequence[int], autocast: bool) -> Any:
@@ -153,7 +155,12 @@ def _writes_need_grad(gm: fx.GraphModule) -> bool:
             continue
         name = node.target if isinstance(node.target, str) else getattr(node.target, "__name__", "")
         example = node.meta.get("example_value")
-        if name.endswith("_") and not name.endswith("__") and isinstance(example, torch.Tensor) and example.requires_grad:
+        if (
+            name.endswith("_")
+            and not name.endswith("__")
+            and isinstance(example, torch.Tensor)
+            and example.requires_grad
+        ):
             return True
     return False
 

@@ -11,13 +11,13 @@ import torch
 
 from .program import Record
 
-
 KERNEL_PREFIX = "ca_"  # of every generated kernel (schedule::Region::name)
 
 
 class Explanation:
-    def __init__(self, name: str, records: list[Record], optimized: bool, verbosity: int = 1,
-                 share: float | None = None) -> None:
+    def __init__(
+        self, name: str, records: list[Record], optimized: bool, verbosity: int = 1, share: float | None = None
+    ) -> None:
         self.share = share
         self.name = name
         self.verbosity = verbosity
@@ -69,13 +69,14 @@ class Explanation:
             yield f"{self.name} is not optimized: call torch_cudaagent.optimize() on it first."
             return
         if not self._records:
-            yield f"{self.name} is optimized, and nothing is captured yet: call it once, then explain() has something to say."
+            yield f"{self.name} is optimized, and nothing is captured yet: call it once, then explain() knows more."
             return
         totals = self._totals()
         kinds = totals["regions"]
         yield (
-            f"{self.name}: {totals['graphs']} graph(s), {totals['graphs_in_pytorch']} of them left to PyTorch; regions: "
-            f"{kinds.get('generated', 0)} generated, {kinds.get('external', 0)} external, {kinds.get('view', 0)} views"
+            f"{self.name}: {totals['graphs']} graph(s), {totals['graphs_in_pytorch']} of them left to PyTorch; "
+            f"regions: {kinds.get('generated', 0)} generated, {kinds.get('external', 0)} external, "
+            f"{kinds.get('view', 0)} views"
         )
         if totals["share_of_time_generated"] is not None:
             yield f"  share of time in generated kernels: {totals['share_of_time_generated']:.0%}"

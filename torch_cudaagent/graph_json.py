@@ -276,7 +276,7 @@ def _used_positions(node: fx.Node) -> set[int]:
         user, prefix = todo.pop()
         if user.target is not operator.getitem:
             raise NotExpressible(f"{node.name} is passed on as a whole list")
-        path = [*prefix, int(user.args[1])]  # type: ignore[arg-type]
+        path = [*prefix, int(user.args[1])]
         value = node.meta["val"]
         for step in path:
             value = value[step]

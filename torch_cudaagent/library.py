@@ -96,7 +96,9 @@ def find_nvrtc() -> pathlib.Path | None:
             folders += sorted(pathlib.Path(root).glob("*/lib"), reverse=True)
     folders.append(pathlib.Path(torch.__file__).parent / "lib")
     for where in folders:
-        names = [name for name in where.glob("libnvrtc*.so*") if "builtins" not in name.name and ".alt." not in name.name]
+        names = [
+            name for name in where.glob("libnvrtc*.so*") if "builtins" not in name.name and ".alt." not in name.name
+        ]
         if names:
             return sorted(names)[0]
     return None

@@ -1,6 +1,6 @@
 """The optimized form of a module or a function.
 
-A module stays the object it is: torch.nn.Module calls `_compiled_call_impl` when there is one, as Module.compile() does.
+A module stays the object it is: torch.nn.Module calls `_compiled_call_impl` when there is one (Module.compile()).
 What stands there is an OptimizedCall. It follows the module through deepcopy and pickle, which drop that attribute.
 """
 
@@ -72,12 +72,13 @@ def _forward(module: nn.Module, /, *arguments: Any, **keywords: Any) -> Any:
     return module._call_impl(*arguments, **keywords)
 
 
-def own_code(function: types.FunctionType) -> types.FunctionType:
+def own_code(function: Callable[..., Any]) -> types.FunctionType:
     """`function` with a code object and globals of its own.
 
     Dynamo keeps compiled code, its limits and the sizes that changed by code object or its name, and puts what it
     compiled among the globals. So two modules do not disturb each other, and all of it goes when the module goes.
     """
+    assert isinstance(function, types.FunctionType)
     name = f"{function.__name__}_{next(_numbers)}"
     scope = {"__name__": __name__, "__builtins__": function.__globals__["__builtins__"]}
     return types.FunctionType(function.__code__.replace(co_name=name), scope, name)
@@ -140,12 +141,13 @@ def detach(module: nn.Module) -> None:
         module.__dict__.pop("_compiled_call_impl", None)
 
 
-def call_of(thing: Any) -> OptimizedCall | Backend | None:
-    """What optimize() attached to this very object, if it did."""
-    if isinstance(thing, nn.Module):
-        call = thing.__dict__.get(ATTRIBUTE)
-        return call if isinstance(call, OptimizedCall) and call._module() is thing else None
-    return getattr(thing, ATTRIBUTE, None)
+def backend_of(thing: Any) -> Backend | None:
+    """The backend that optimize() gave to this very object, if it did."""
+    if not isinstance(thing, nn.Module):
+        return getattr(thing, ATTRIBUTE, None)
+    call = thing.__dict__.get(ATTRIBUTE)
+    # A shallow copy holds the call of the original.
+    return call.backend if isinstance(call, OptimizedCall) and call._module() is thing else None
 
 
 def optimize_function(function: Callable[..., Any], options: Options) -> Callable[..., Any]:

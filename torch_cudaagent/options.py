@@ -22,6 +22,8 @@ class Options:
     assume_finite   allow rewrites that are wrong only where a value is NaN or infinite
     freeze          the weights never change: what is derived from them is kept between calls
     verify, measure prove every kernel, and time it against eager, before it is installed
+    search          how many candidates to measure for each kernel beyond the analytic model's choice; winners are kept
+                    in the cache
     cache_dir       the writable kernel store; None: TORCH_CUDAAGENT_CACHE_DIR or the user's cache folder
     cuda_arch       compile for this architecture ("sm_90a"); None: that of the device in use
     seed            of the verifier's inputs; 0 draws one from the system
@@ -33,6 +35,7 @@ class Options:
     freeze: bool = False
     verify: bool = True
     measure: bool = True
+    search: int = 0
     cache_dir: str | None = None
     cuda_arch: str | None = None
     seed: int = 0
@@ -59,16 +62,15 @@ def make_options(given: dict[str, Any]) -> Options:
     for name in ("assume_finite", "freeze", "verify", "measure"):
         if not isinstance(values.get(name, False), bool):
             raise UserError(f"{name}={values[name]!r} is not supported; use True or False.")
-    if values.get("dynamic") not in (None, True, False) or isinstance(values.get("dynamic"), int | float) and not isinstance(
-        values["dynamic"], bool
-    ):
+    if not any(values.get("dynamic") is accepted for accepted in (None, True, False)):
         raise UserError(f"dynamic={values['dynamic']!r} is not supported; use None, True or False.")
     for name in ("cache_dir", "cuda_arch"):
         if values.get(name) is not None:
             if not isinstance(values[name], str | os.PathLike):
                 raise UserError(f"{name}={values[name]!r} is not supported; use a string or None.")
             values[name] = os.fspath(values[name])
-    seed = values.get("seed", 0)
-    if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
-        raise UserError(f"seed={seed!r} is not supported; use an integer that is not negative.")
+    for name in ("seed", "search"):
+        number = values.get(name, 0)
+        if not isinstance(number, int) or isinstance(number, bool) or number < 0:
+            raise UserError(f"{name}={number!r} is not supported; use an integer that is not negative.")
     return Options(**values)

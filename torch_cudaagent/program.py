@@ -126,8 +126,14 @@ def _references_of_a_held_tensor() -> int:
         return _references((view._base,))[0]
 
 
-def make_callable(gm: fx.GraphModule, document: Document, facts: capture.Facts, options: Options, record: Record,
-                  weights_now: Sequence[Any]) -> Callee:
+def make_callable(
+    gm: fx.GraphModule,
+    document: Document,
+    facts: capture.Facts,
+    options: Options,
+    record: Record,
+    weights_now: Sequence[Any],
+) -> Callee:
     """The function Dynamo calls in place of `gm`. `weights_now`: the arguments at the time of capture."""
     bound = [i for i in document.sources if facts.inputs[i].kind != "user"]
     users = [i for i in document.sources if facts.inputs[i].kind == "user"]
@@ -235,8 +241,9 @@ def _shape_key(argument: Any) -> Any:
     return argument
 
 
-def compile_graph(gm: fx.GraphModule, facts: capture.Facts, arguments: Sequence[Any], options: Options,
-                  record: Record) -> Callee:
+def compile_graph(
+    gm: fx.GraphModule, facts: capture.Facts, arguments: Sequence[Any], options: Options, record: Record
+) -> Callee:
     """A program for these arguments, or PyTorch with the reason recorded. Only a UserError gets out."""
     try:
         document = capture.capture(gm, facts, arguments)

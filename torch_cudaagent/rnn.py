@@ -75,5 +75,5 @@ def retarget(gm: fx.GraphModule) -> fx.GraphModule:
 
 
 def aten_name(name: str) -> str:
-    """"cudaagent_capture::lstm.input" back to "aten::lstm.input"; other names as they are."""
+    """The ATen name of an operator of this module; other names as they are."""
     return name.replace(f"{NAMESPACE}::", "aten::", 1)

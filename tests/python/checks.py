@@ -6,8 +6,9 @@ import copy
 from typing import Any
 
 import torch
-import torch_cudaagent as cudaagent
 from torch.utils import _pytree as pytree
+
+import torch_cudaagent as cudaagent
 
 
 def assert_same(got: Any, wanted: Any, rtol: float = 1e-4, atol: float = 1e-5) -> None:

@@ -1,4 +1,4 @@
-"""Tests run on the native library; CUDAAGENT_TEST_CORE=python puts the interpreter in its place, to test capture alone."""
+"""Tests run on the native library; with CUDAAGENT_TEST_CORE=python on the interpreter, to test capture alone."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def decode(argument: Any, values: dict[int, torch.Tensor]) -> Any:
         return [decode(item, values) for item in argument]
     if not isinstance(argument, dict):
         return argument
-    (form, content), = argument.items()
+    ((form, content),) = argument.items()
     match form:
         case "ref":
             return values[content]

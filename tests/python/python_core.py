@@ -13,7 +13,6 @@ import json_interpreter
 import torch
 
 
-
 class _Program:
     def __init__(self, graph: str, options: str, bound: list[bool]) -> None:
         self.document = json.loads(graph)

@@ -11,10 +11,11 @@ import sys
 
 import pytest
 import torch
-import torch_cudaagent as cudaagent
 from checks import assert_captured, assert_same, graphs
 from conftest import PYTHON_CORE, ROOT
 from torch import nn
+
+import torch_cudaagent as cudaagent
 from torch_cudaagent import backend, library
 
 
@@ -394,7 +395,7 @@ def test_out_of_memory_then_retry(optimize, monkeypatch):
 
 
 def test_missing_library_is_one_clear_sentence(tmp_path):
-    code = f"import sys; sys.path.insert(0, {str(ROOT)!r})\nimport torch, torch_cudaagent as c\nc.optimize(torch.nn.ReLU())\n"
+    code = f"import sys; sys.path.insert(0, {str(ROOT)!r})\nimport torch_cudaagent as c\nc.optimize(lambda x: x)\n"
     done = subprocess.run(
         [sys.executable, "-c", code],
         env={"TORCH_CUDAAGENT_LIB_DIR": str(tmp_path), "PATH": "/usr/bin:/bin"},

@@ -10,9 +10,10 @@ import weakref
 
 import pytest
 import torch
-import torch_cudaagent as cudaagent
 from checks import assert_captured, assert_same, check_module, graphs
 from torch import nn
+
+import torch_cudaagent as cudaagent
 
 
 class Net(nn.Module):

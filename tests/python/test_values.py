@@ -110,7 +110,9 @@ def test_zero_size_linear(optimize):
 
 
 def test_channels_last(optimize):
-    module = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU()).eval().to(memory_format=torch.channels_last)
+    module = (
+        nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU()).eval().to(memory_format=torch.channels_last)
+    )
     x = torch.randn(2, 3, 8, 8).to(memory_format=torch.channels_last)
     check_module(optimize, module, x)
     check_module(optimize, Call(lambda x: x.relu() + 1), x)
