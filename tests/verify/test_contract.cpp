@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -23,13 +24,13 @@ class Contract : public ::testing::Test {
  protected:
   Comparison compare_to(std::vector<std::int64_t> dims, const std::vector<double>& kernel,
                         const std::vector<double>& eager, const std::vector<double>& truth, double floor = 0,
-                        const std::vector<double>& perturbed = {}) {
+                        const std::vector<double>& perturbed = {}, Rows rows = Rows::graded) {
     Answer answer;
     answer.eager = host.make(DType::f32, dims, eager);
     answer.truth = host.make(DType::f64, dims, truth);
     if (!perturbed.empty()) answer.perturbed.push_back(host.make(DType::f64, dims, perturbed));
     kernel_ = host.make(DType::f32, dims, kernel);
-    return compare(yardstick().elements(kernel_), answer, yardstick(), floor);
+    return compare(yardstick().elements(kernel_), answer, yardstick(), floor, rows);
   }
   const Yardstick& yardstick() {
     if (!yardstick_) {
@@ -52,10 +53,28 @@ TEST_F(Contract, TwiceEagersErrorIsTheLimit) {
   EXPECT_EQ(compare_to({2}, {1 + 0x1p-20, 1}, {1, 1}, {1, 1}, 0x1p-19).failure, "");
 }
 
+/// Two rows of 32: the first all `first`, the second all `second`.
+std::vector<double> two_rows(double first, double second) {
+  std::vector<double> values(64, first);
+  std::fill(values.begin() + 32, values.end(), second);
+  return values;
+}
+
 TEST_F(Contract, ASmallRowIsMeasuredByItsOwnSize) {
-  const Comparison found = compare_to({2, 2}, {1000, 1000, 1.01, 1}, {1000, 1000, 1, 1}, {1000, 1000, 1, 1}, 1e-4);
+  const std::vector<double> truth = two_rows(1000, 1), kernel = two_rows(1000, 1.01);
+  const Comparison found = compare_to({2, 32}, kernel, truth, truth, 1e-4);
   EXPECT_LT(found.kernel.rms, 1e-4);
   EXPECT_NE(found.failure.find("worst row"), std::string::npos) << found.failure;
+}
+
+TEST_F(Contract, ARowThatCancelsAmongRowsDrawnAlikeIsMeasuredByThem) {
+  const std::vector<double> truth = two_rows(100, 1e-3), kernel = two_rows(100, 1.01e-3);
+  EXPECT_NE(compare_to({2, 32}, kernel, truth, truth, 1e-6, {}, Rows::graded).failure, "");
+  EXPECT_EQ(compare_to({2, 32}, kernel, truth, truth, 1e-6, {}, Rows::alike).failure, "");
+}
+
+TEST_F(Contract, RowsTooShortForAStatisticAreTakenTogether) {
+  EXPECT_EQ(compare_to({2, 2}, {1000, 1000, 1.01, 1}, {1000, 1000, 1, 1}, {1000, 1000, 1, 1}, 1e-4).failure, "");
 }
 
 TEST_F(Contract, ASumThatCancelsIsMeasuredByItsTerms) {
@@ -96,7 +115,7 @@ TEST_F(Contract, OtherDimsAreABugOfOurs) {
   answer.eager = host.make(DType::f32, {2}, {1, 1});
   answer.truth = host.make(DType::f64, {2}, {1, 1});
   const Tensor kernel = host.make(DType::f32, {1, 2}, {1, 1});
-  EXPECT_THROW(compare(yardstick().elements(kernel), answer, yardstick(), 0), InternalError);
+  EXPECT_THROW(compare(yardstick().elements(kernel), answer, yardstick(), 0, Rows::alike), InternalError);
 }
 
 TEST_F(Contract, EmptyOutputsAreRight) { EXPECT_EQ(compare_to({0, 3}, {}, {}, {}).failure, ""); }
