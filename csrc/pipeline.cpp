@@ -42,6 +42,7 @@ class Walk {
     in_room("claims", [&] { groups_ = group_claims(captured_, plan_); });
     if (host_ && options_.verify) in_room("verify", [&] { judge_groups(); });
     if (host_ && options_.measure) in_room("measure", [&] { measure_groups(); });
+    if (host_ && options_.verify && options_.search > 0) in_room("search", [&] { search_groups(); });
     return !reject(last);
   }
 
@@ -56,7 +57,8 @@ class Walk {
   }
 
   Json report() const {
-    return make_report({captured_, plan_, rewritten_, built_, groups_, verdicts_, counts_, timings_, device_, target_});
+    return make_report(
+        {captured_, plan_, rewritten_, built_, groups_, verdicts_, attempts_, counts_, timings_, device_, target_});
   }
 
  private:
@@ -70,6 +72,12 @@ class Walk {
 
   std::shared_ptr<runtime::Kernel> loaded(const schedule::Region& region) {
     return load_kernel(*built_.at(schedule::fingerprint(region.body)), device_).value();
+  }
+
+  std::vector<std::shared_ptr<runtime::Kernel>> loaded(const ProofGroup& group) {
+    std::vector<std::shared_ptr<runtime::Kernel>> kernels;
+    for (const std::int32_t r : group.regions) kernels.push_back(loaded(plan_.regions[static_cast<std::size_t>(r)]));
+    return kernels;
   }
 
   bool has_kernels(const ProofGroup& group) const {
@@ -133,10 +141,41 @@ class Walk {
       const auto it = verdicts_.find(group.key);
       if (it == verdicts_.end() || it->second.status != verify::Status::passed) continue;
       if (!measured_.insert(group.key).second) continue;
-      const Times times = measure(group, plan_, built_, device_, *host_);
-      it->second.kernel_us = times.kernel_us;
-      it->second.eager_us = times.eager_us;
-      store_.put(verdict_key(group), Json(it->second).dump());
+      measure_group(group, it->second);
+    }
+  }
+
+  void measure_group(const ProofGroup& group, verify::Verdict& verdict) {
+    constexpr double budget_s = 0.02;
+    const Bench bench(group, plan_, device_, *host_);
+    const Bench::Times times = bench.compare(bench.kernels(loaded(group)), bench.eager(), budget_s);
+    verdict.kernel_us = times.first_us;
+    verdict.eager_us = times.second_us;
+    store_.put(verdict_key(group), Json(verdict).dump());
+  }
+
+  // Tries other candidates of each proved kernel that stands alone; a faster one is proved before it takes the place.
+  void search_groups() {
+    for (const ProofGroup& group : groups_) {
+      const auto it = verdicts_.find(group.key);
+      if (group.regions.size() != 1 || it == verdicts_.end() || it->second.status != verify::Status::passed) continue;
+      if (!searched_.insert(group.key).second) continue;
+      const schedule::Region& region = plan_.regions[static_cast<std::size_t>(group.regions[0])];
+      loaded(region);
+      auto& slot = built_.at(schedule::fingerprint(region.body));
+      SearchResult found = search_candidates(group, plan_, *slot, target_, options_, device_, *host_);
+      attempts_[slot->fingerprint] = std::move(found.attempts);
+      if (!found.best) continue;
+      const std::shared_ptr<Built> incumbent = std::exchange(slot, found.best);
+      verify::Verdict verdict = verify::judge({make_claim(group, plan_, built_)}, device_, options_, *host_).at(0);
+      if (verdict.status != verify::Status::passed) {
+        log(LogLevel::info, "search: " + region.name + ": a faster candidate was not proved: " + verdict.reason);
+        slot = incumbent;
+        continue;
+      }
+      measure_group(group, verdict);
+      it->second = std::move(verdict);
+      store_candidate(*slot, target_, options_, store_);
     }
   }
 
@@ -190,7 +229,8 @@ class Walk {
   BuiltMap built_;
   std::vector<ProofGroup> groups_;
   std::map<std::string, verify::Verdict> verdicts_;
-  std::set<std::string> measured_;
+  std::set<std::string> measured_, searched_;
+  std::map<std::string, std::vector<Attempt>> attempts_;
   CacheCounts counts_;
   std::map<std::string, double> timings_;
 };
@@ -207,7 +247,8 @@ void dump(const ir::Graph& captured, const Json& report, const Options& options)
 
 }  // namespace
 
-Optimized optimize(const ir::Graph& captured, const std::vector<bool>& bound, const Options& options, TensorHost& host) {
+Optimized optimize(const ir::Graph& captured, const std::vector<bool>& bound, const Options& options,
+                   TensorHost& host) {
   ir::check(captured);
   Walk walk(captured, options, &host);
   for (int round = 1; !walk.round(round == most_rounds); ++round) {

@@ -21,13 +21,17 @@ class Groups {
     while (parent_[static_cast<std::size_t>(i)] != i) i = parent_[static_cast<std::size_t>(i)];
     return i;
   }
-  void join(std::int32_t a, std::int32_t b) { parent_[static_cast<std::size_t>(std::max(find(a), find(b)))] = std::min(find(a), find(b)); }
+  void join(std::int32_t a, std::int32_t b) {
+    parent_[static_cast<std::size_t>(std::max(find(a), find(b)))] = std::min(find(a), find(b));
+  }
 
  private:
   std::vector<std::int32_t> parent_;
 };
 
-ValueId origin(const schedule::Plan& plan, ValueId value) { return plan.graph.values.at(static_cast<std::size_t>(value)).origin; }
+ValueId origin(const schedule::Plan& plan, ValueId value) {
+  return plan.graph.values.at(static_cast<std::size_t>(value)).origin;
+}
 
 std::map<std::int32_t, std::vector<std::int32_t>> members(const schedule::Plan& plan) {
   Groups groups(plan.regions.size());

@@ -83,22 +83,21 @@ void write_source(const schedule::Region& region, const codegen::Target& target,
 
 int compile_jobs() { return static_cast<int>(std::max(1u, std::min(8u, std::thread::hardware_concurrency()))); }
 
-void compile_missing(const std::vector<Built*>& missing, const codegen::Target& target, const Options& options,
-                     const std::string& toolchain, cache::Store& store) {
-  std::vector<codegen::Source> sources;
-  for (const Built* built : missing) sources.push_back(built->source);
-  auto binaries = jit::compile_all(sources, target, options, compile_jobs());
-  for (std::size_t i = 0; i < missing.size(); ++i) {
-    Built& built = *missing[i];
-    if (!binaries[i]) {
-      built.rejection = binaries[i].rejection().stage + ": " + binaries[i].rejection().reason;
-      built.log = binaries[i].rejection().log;
-      log(LogLevel::debug, built.rejection + "\n" + built.log);
-      continue;
-    }
-    built.binary = std::move(binaries[i].value());
-    store.put(binary_key(built.source, target, toolchain), pack(built.binary));
+void keep(Outcome<jit::Binary>& outcome, Built& built) {
+  if (outcome) {
+    built.binary = std::move(outcome.value());
+    return;
   }
+  built.rejection = outcome.rejection().stage + ": " + outcome.rejection().reason;
+  built.log = outcome.rejection().log;
+  log(LogLevel::debug, built.rejection + "\n" + built.log);
+}
+
+void compile_sources(const std::vector<Built*>& kernels, const codegen::Target& target, const Options& options) {
+  std::vector<codegen::Source> sources;
+  for (const Built* built : kernels) sources.push_back(built->source);
+  auto binaries = jit::compile_all(sources, target, options, compile_jobs());
+  for (std::size_t i = 0; i < kernels.size(); ++i) keep(binaries[i], *kernels[i]);
 }
 
 }  // namespace
@@ -129,7 +128,28 @@ void build_kernels(const schedule::Plan& plan, const codegen::Target& target, co
     ++counts.binary_misses;
     missing.push_back(slot.get());
   }
-  if (!missing.empty()) compile_missing(missing, target, options, toolchain, store);
+  if (missing.empty()) return;
+  compile_sources(missing, target, options);
+  for (const Built* built : missing) {
+    if (built->rejection.empty()) store.put(binary_key(built->source, target, toolchain), pack(built->binary));
+  }
+}
+
+void compile_kernels(const std::vector<std::shared_ptr<Built>>& kernels, const codegen::Target& target,
+                     const Options& options) {
+  const std::string toolchain = jit::toolchain_key(target, options);
+  std::vector<Built*> wanted;
+  for (const std::shared_ptr<Built>& built : kernels) {
+    if (!built->rejection.empty()) continue;
+    built->binary_key = binary_key(built->source, target, toolchain).digest();
+    wanted.push_back(built.get());
+  }
+  if (!wanted.empty()) compile_sources(wanted, target, options);
+}
+
+void store_candidate(const Built& winner, const codegen::Target& target, const Options& options, cache::Store& store) {
+  store.put(candidate_key(winner.fingerprint, target, options), Json(winner.candidate).dump());
+  store.put(binary_key(winner.source, target, jit::toolchain_key(target, options)), pack(winner.binary));
 }
 
 Outcome<std::shared_ptr<runtime::Kernel>> load_kernel(Built& built, const Device& device) {

@@ -37,6 +37,13 @@ struct CacheCounts {
 void build_kernels(const schedule::Plan& plan, const codegen::Target& target, const Options& options,
                    cache::Store& store, BuiltMap& built, CacheCounts& counts);
 
+/// Compiles those of `kernels` that have a source and no rejection, outside the cache.
+void compile_kernels(const std::vector<std::shared_ptr<Built>>& kernels, const codegen::Target& target,
+                     const Options& options);
+
+/// Remembers the winner, so that the next program with this body starts from it.
+void store_candidate(const Built& winner, const codegen::Target& target, const Options& options, cache::Store& store);
+
 /// Loads `built.binary` into this process, once per process and binary.
 Outcome<std::shared_ptr<runtime::Kernel>> load_kernel(Built& built, const Device& device);
 

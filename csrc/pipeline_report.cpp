@@ -47,9 +47,12 @@ namespace {
 
 const char* kind_name(schedule::RegionKind kind) {
   switch (kind) {
-    case schedule::RegionKind::external: return "external";
-    case schedule::RegionKind::view: return "view";
-    case schedule::RegionKind::generated: return "generated";
+    case schedule::RegionKind::external:
+      return "external";
+    case schedule::RegionKind::view:
+      return "view";
+    case schedule::RegionKind::generated:
+      return "generated";
   }
   return "";
 }
@@ -88,6 +91,15 @@ void describe_kernel(const ReportInputs& in, const schedule::Region& region, Jso
   json["launches"] = Json::array();
   for (const codegen::Launch& launch : built.source.launches) json["launches"].push_back(launch.kernel);
   json["binary_from_cache"] = built.binary_from_cache;
+  if (const auto tried = in.attempts.find(built.fingerprint); tried != in.attempts.end()) {
+    json["attempts"] = Json::array();
+    for (const Attempt& attempt : tried->second) {
+      json["attempts"].push_back({{"candidate", attempt.candidate},
+                                  {"us", attempt.us},
+                                  {"incumbent_us", attempt.incumbent_us},
+                                  {"rejection", attempt.rejection}});
+    }
+  }
   if (!built.rejection.empty()) json["rejection"] = {{"reason", built.rejection}, {"log", built.log}};
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "pipeline_claims.h"
+#include "pipeline_search.h"
 #include "rewrite/rewrite.h"
 
 namespace cudaagent {
@@ -23,6 +24,7 @@ struct ReportInputs {
   const BuiltMap& built;
   const std::vector<ProofGroup>& groups;
   const std::map<std::string, verify::Verdict>& verdicts;
+  const std::map<std::string, std::vector<Attempt>>& attempts;  ///< by body fingerprint
   const CacheCounts& counts;
   const std::map<std::string, double>& timings;
   const Device& device;

@@ -36,7 +36,7 @@ Precision precision_from(const Json& json) {
 using Setter = std::function<void(Options&, const Json&)>;
 
 template <class T>
-Setter set(T Options::*field) {
+Setter set(T Options::* field) {
   return [field](Options& options, const Json& json) { options.*field = json.get<T>(); };
 }
 
@@ -45,6 +45,7 @@ const std::map<std::string, Setter>& setters() {
       {"precision", [](Options& options, const Json& json) { options.precision = precision_from(json); }},
       {"verify", set(&Options::verify)},
       {"measure", set(&Options::measure)},
+      {"search", set(&Options::search)},
       {"assume_finite", set(&Options::assume_finite)},
       {"freeze", set(&Options::freeze)},
       {"seed", set(&Options::seed)},
@@ -81,7 +82,8 @@ Options options_from_json(const Json& json) {
     try {
       setter->second(options, value);
     } catch (const Json::exception&) {
-      throw UserError("option '" + key + "' cannot be " + value.dump() + ": see the list of options in the documentation");
+      throw UserError("option '" + key + "' cannot be " + value.dump() +
+                      ": see the list of options in the documentation");
     }
   }
   if (options.cxx.empty()) options.cxx = "g++";
@@ -93,6 +95,7 @@ void to_json(Json& json, const Options& options) {
   json = Json{{"precision", precision_names.at(static_cast<std::size_t>(options.precision))},
               {"verify", options.verify},
               {"measure", options.measure},
+              {"search", options.search},
               {"assume_finite", options.assume_finite},
               {"freeze", options.freeze},
               {"seed", options.seed},

@@ -15,6 +15,7 @@ struct Options {
   Precision precision = Precision::highest;
   bool verify = true;          ///< false only inside tests of other rooms
   bool measure = true;         ///< time each region against eager once it is proved; slower ones stay with eager
+  int search = 0;              ///< candidates to measure for each kernel beyond the analytic model's choice
   bool assume_finite = false;  ///< allow finite-only rewrites
   bool freeze = false;         ///< the user promises constant weights
   std::uint64_t seed = 0;      ///< of the verifier's inputs; 0 draws one from the system
