@@ -42,6 +42,13 @@ void open_kernel(Text& text, Source& source, const Body& body, const KernelShape
   text.line("ca::wait_for_producers();");
 }
 
+Source nothing_to_do() {
+  Source source;
+  source.language = Language::cuda;
+  source.text = "#include \"cudaagent_cuda.cuh\"\n";
+  return source;
+}
+
 std::string aligned_condition(const Body& body, std::size_t vector_axis) {
   std::vector<bool> used(body.buffers.size(), false);
   for (const Inst& inst : body.insts)

@@ -29,6 +29,9 @@ struct KernelShape {
 /// Parameters are p<k> for buffer k and s<k> for scratch k.
 void open_kernel(Text& text, Source& source, const schedule::Body& body, const KernelShape& shape, const Target& target);
 
+/// The source of a body without elements: no kernel.
+Source nothing_to_do();
+
 /// ca::aligned(...) over the buffers that `vector_axis` walks with stride 1.
 std::string aligned_condition(const schedule::Body& body, std::size_t vector_axis);
 

@@ -352,6 +352,7 @@ Outcome<int> check_shape(const Body& body, const ReduceShape& shape, const Targe
   if (vector_width(body, vector_axis(body, shape.columns), false) % shape.vector != 0) return refuse("vector does not divide");
   if (shape.cluster > 1 && (!is_sm90(target) || shape.columns || shape.groups != 1 || shape.splits > 1 || shape.lanes < 32 || shape.cluster > 8))
     return refuse("a cluster takes one row and needs sm_90");
+  if (shape.persistent && body.reduced() == 0) return refuse("an empty row has nothing to keep");
   if (shape.persistent && shape.splits > 1) return refuse("registers do not last from kernel to kernel");
   const std::int64_t held = elements_per_thread(body, shape) * (shape.columns ? shape.vector : 1);
   if (shape.persistent && held > 128) return refuse("the row does not fit in registers");
@@ -361,6 +362,7 @@ Outcome<int> check_shape(const Body& body, const ReduceShape& shape, const Targe
 }  // namespace
 
 Outcome<Source> write_reduction(const Body& body, const ReduceShape& shape, const Target& target, const std::string& name) {
+  if (body.kept() == 0) return nothing_to_do();
   if (auto checked = check_shape(body, shape, target); !checked) return checked.rejection();
   return ReduceWriter(body, shape, target, name).write();
 }

@@ -38,7 +38,7 @@ std::int64_t contiguous_bytes(const schedule::Body& body, std::size_t axis);
 /// Whether threads should lie across kept elements: more bytes are contiguous along them.
 bool reads_along_columns(const schedule::Body& body);
 
-/// Whether every row reads the same elements (a weight, a bias).
+/// Whether many rows read the same elements (a weight, a bias).
 bool shared_by_rows(const schedule::Body& body, const schedule::Access& access);
 
 /// What each stage computes when element-level values stay known.

@@ -26,9 +26,10 @@ bool reads_along_columns(const Body& body) {
 }
 
 bool shared_by_rows(const Body& body, const schedule::Access& access) {
-  for (std::size_t a = 0; a < kept_axes(body); ++a)
-    if (access.strides[a] != 0) return false;
-  return true;
+  std::int64_t distinct = 1;
+  for (std::size_t a = 0; a < body.axes.size(); ++a)
+    if (access.strides[a] != 0) distinct *= body.axes[a].extent;
+  return distinct * 8 <= body.kept() * body.reduced();
 }
 
 std::vector<PersistentStage> persistent_stages(const Body& body) {

@@ -53,6 +53,12 @@ struct WalkEmitter::Scope {
 };
 
 std::string WalkEmitter::address(const Access& access, const Walk& walk) const {
+  if (!walk.linear.empty()) {
+    std::vector<std::int64_t> dims;
+    for (const schedule::Axis& axis : body_.axes) dims.push_back(axis.extent);
+    if (access.strides == contiguous_strides(dims))
+      return "p" + number(access.buffer) + " + " + walk.linear + (access.offset ? " + " + number(access.offset) + "ll" : "");
+  }
   return "p" + number(access.buffer) + " + " + affine(access, walk.index, wide_ ? "ll" : "");
 }
 

@@ -20,6 +20,7 @@ struct Walk {
   std::vector<std::string> locals;  ///< declarations inside the loop over groups that `index` and `guard` refer to;
                                     ///< only with such a loop
   std::vector<std::string> index;   ///< per axis, of the group's first element; an identifier, or empty for zero
+  std::string linear;               ///< the same index over all axes at once, where known; may be empty
   std::string guard;                ///< condition under which the group exists; empty: always
   std::string position;             ///< index of the element in its row, counted over the reduced axes; may use `e`
   std::string store_guard;          ///< further condition on stores; empty: none

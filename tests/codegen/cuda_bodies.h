@@ -63,6 +63,28 @@ inline schedule::Body batch_norm(std::int64_t batch, std::int64_t channels, std:
   return b.body;
 }
 
+/// Group norm of [batch, groups, channels a group, inner] with a weight and a bias a channel.
+inline schedule::Body group_norm(std::int64_t batch, std::int64_t groups, std::int64_t channels, std::int64_t inner) {
+  BodyBuilder b({{batch, false}, {groups, false}, {channels, true}, {inner, true}});
+  const auto op = [&](const char* fn, std::vector<std::int32_t> operands) { return b.map(fn, DType::f32, std::move(operands)); };
+  const std::vector<std::int64_t> strides{groups * channels * inner, channels * inner, inner, 1}, weights{0, channels, 1, 0};
+  const auto x = b.load(DType::f32, strides);
+  const auto n = b.constant(number(static_cast<double>(channels * inner)), DType::f32);
+  const auto d = op("sub", {x, op("div", {b.reduce(ir::ReduceKind::sum, x), n})});
+  const auto variance = op("div", {b.reduce(ir::ReduceKind::sum, op("mul", {d, d})), n});
+  const auto r = op("rsqrt", {op("add", {variance, b.constant(number(1e-5), DType::f32)})});
+  b.store(op("fma", {op("mul", {d, r}), b.load(DType::f32, weights), b.load(DType::f32, weights)}), strides);
+  return b.body;
+}
+
+/// relu of [batch, channels, inner] written as [batch, inner, channels].
+inline schedule::Body channels_last(std::int64_t batch, std::int64_t channels, std::int64_t inner, DType dtype) {
+  BodyBuilder b({{batch, false}, {inner, false}, {channels, false}});
+  const auto x = b.load(dtype, {channels * inner, 1, inner});
+  b.store(b.map("max", dtype, {x, b.constant(number(0), dtype)}), {channels * inner, channels, 1});
+  return b.body;
+}
+
 /// One reduction of [rows, length]; `columns`: of [length, rows] over its first axis.
 inline schedule::Body plain_reduction(ir::ReduceKind kind, std::int64_t rows, std::int64_t length, DType dtype, bool columns) {
   BodyBuilder b({{rows, false}, {length, true}});

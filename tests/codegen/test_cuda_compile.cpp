@@ -40,6 +40,9 @@ std::vector<Compiled> bodies() {
   all.push_back({"scale relu 49", scale_relu(32, 512, 49, DType::f32)});
   all.push_back({"batch norm", batch_norm(32, 64, 112 * 112)});
   all.push_back({"batch norm 49", batch_norm(32, 512, 49)});
+  all.push_back({"group norm", group_norm(128, 8, 8, 128 * 128)});
+  all.push_back({"channels last", channels_last(64, 256, 56 * 56, DType::f32)});
+  all.push_back({"channels last bf16", channels_last(64, 256, 49, DType::bf16)});
   all.push_back({"softmax channels 64", softmax_channels(16, 64, 128 * 128)});
   all.push_back({"softmax channels 1000", softmax_channels(16, 1000, 64 * 64)});
   for (const ReduceKind kind : {ReduceKind::sum, ReduceKind::argmax}) {

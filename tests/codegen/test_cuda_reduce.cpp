@@ -37,7 +37,7 @@ TEST(CudaReduce, CarriesEveryKindInEveryDtype) {
         cases.push_back({name + how, std::move(body), std::move(candidate), tolerance, 4e-6});
       };
       add(" rows", plain_reduction(kind, 3, 80, dtype, false), rows(8, 4, 2, 0));
-      if (dtype == DType::f32 || dtype == DType::i64 || dtype == DType::bf16) {
+      if (dtype == DType::f32 || dtype == DType::i64) {
         add(" block", plain_reduction(kind, 2, 700, dtype, false), rows(96, 1, 2, 0));
         add(" columns", plain_reduction(kind, 36, 50, dtype, true), columns(8, 8, 2, 0));
         add(" split", full_reduction(kind, 3000, dtype), split(false, 64, 1, 2, 7));
@@ -55,6 +55,8 @@ TEST(CudaReduce, KeepsRowsOfEveryLengthInRegisters) {
     cases.push_back(chosen(std::string("softmax ") + dtype_name(dtype), softmax_rows(3, 768, dtype), tolerance_of(dtype), 1e-6));
   for (const std::int64_t length : {96, 768, 1023, 4096})
     cases.push_back(chosen("layer norm of " + std::to_string(length), layer_norm(3, length, DType::f32), 1e-5, 1e-5));
+  cases.push_back(chosen("group norm", group_norm(2, 3, 4, 100), 1e-5, 1e-5));
+  cases.push_back(chosen("group norm over a cluster", group_norm(1, 2, 8, 4096), 1e-5, 1e-5));
   cases.push_back(chosen("layer norm bf16", layer_norm(7, 512, DType::bf16), 2e-2, 2e-2));
   check_cases(cases);
 }
@@ -125,6 +127,20 @@ TEST(CudaReduce, StoresRowAndElementValuesTogether) {
                {"block", b.body, rows(64, 1, 1, 0), 1e-5, 1e-5},
                {"columns", b.body, columns(2, 16, 1, 0), 1e-5, 1e-5},
                {"split", b.body, split(false, 32, 1, 2, 2), 1e-5, 1e-5}});
+}
+
+/// An empty row has the start value of its reduction; without rows nothing is launched.
+TEST(CudaReduce, HandlesEmptySpaces) {
+  const std::vector<CudaCase> cases = {chosen("sum", plain_reduction(ReduceKind::sum, 5, 0, DType::f32, false)),
+                                       chosen("prod", plain_reduction(ReduceKind::prod, 5, 0, DType::f32, false)),
+                                       chosen("no rows", plain_reduction(ReduceKind::sum, 0, 70, DType::f32, false))};
+  Emulator emulator(cases);
+  for (std::size_t k = 0; k < 2; ++k) {
+    std::vector<float> input(1), output(5, 9.0f);
+    emulator.run(k, {input.data(), output.data()});
+    EXPECT_EQ(output, std::vector<float>(5, static_cast<float>(k))) << cases[k].name;
+  }
+  EXPECT_TRUE(emulator.source(2).launches.empty());
 }
 
 TEST(CudaReduce, RefusesShapesThatDoNotFit) {

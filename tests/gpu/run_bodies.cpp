@@ -179,7 +179,8 @@ std::vector<Named> small_bodies() {
   return {{"softmax", softmax_rows(37, 1000, DType::f32)},     {"softmax odd", softmax_rows(9, 5001, DType::f32)},
           {"softmax bf16", softmax_rows(33, 4096, DType::bf16)}, {"softmax wide", softmax_rows(3, 40000, DType::f32)},
           {"layer norm", layer_norm(65, 768, DType::f32)},     {"batch norm", batch_norm(8, 16, 196)},
-          {"channels", softmax_channels(2, 40, 196)},          {"column sum", plain_reduction(ir::ReduceKind::sum, 260, 3000, DType::f32, true)},
+          {"channels", softmax_channels(2, 40, 196)},          {"group norm", group_norm(2, 3, 8, 4096)},
+          {"channels last", channels_last(3, 70, 99, DType::f32)}, {"column sum", plain_reduction(ir::ReduceKind::sum, 260, 3000, DType::f32, true)},
           {"argmax", plain_reduction(ir::ReduceKind::argmax, 50, 8192, DType::f32, false)},
           {"full max", full_reduction(ir::ReduceKind::max, 1000003, DType::f32)},
           {"gelu", gelu(100003, DType::f32)},                  {"scale relu", scale_relu(4, 16, 196, DType::f32)}};
@@ -198,6 +199,9 @@ std::vector<Named> large_bodies() {
   bodies.push_back({"gelu 2^28 bf16", gelu(1 << 28, DType::bf16)});
   bodies.push_back({"scale relu 256x64x112x112", scale_relu(256, 64, 112 * 112, DType::f32)});
   bodies.push_back({"scale relu 256x512x49", scale_relu(256, 512, 49, DType::f32)});
+  bodies.push_back({"group norm 128x64x128x128 g8", group_norm(128, 8, 8, 128 * 128)});
+  bodies.push_back({"channels last 256x256x56x56", channels_last(256, 256, 56 * 56, DType::f32)});
+  bodies.push_back({"channels last 256x256x56x56 bf16", channels_last(256, 256, 56 * 56, DType::bf16)});
   bodies.push_back({"batch norm 64x64x112x112", batch_norm(64, 64, 112 * 112)});
   bodies.push_back({"batch norm 256x512x49", batch_norm(256, 512, 49)});
   bodies.push_back({"softmax channels 64x64x128x128", softmax_channels(64, 64, 128 * 128)});

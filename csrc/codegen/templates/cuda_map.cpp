@@ -72,6 +72,7 @@ Walk walk_from(const Body& body, const std::string& linear, const std::string& t
   Walk walk;
   walk.axis = fastest(body);
   walk.index.resize(body.axes.size());
+  walk.linear = linear;
   std::vector<std::size_t> axes(body.axes.size());
   for (std::size_t a = 0; a < axes.size(); ++a) axes[a] = a;
   decompose(body, axes, linear, type, walk.locals, walk.index);
@@ -117,6 +118,7 @@ void emit_block(Text& text, const Body& body, const Params& params) {
 
 Outcome<Source> generate(const Body& original, const Params& params, const Target& target, const std::string& name) {
   const Body body = flattened(original);
+  if (body.kept() == 0) return nothing_to_do();
   const std::int64_t vector = params.at("vector");
   if (auto checked = check_params(params, {{"threads", 1024}, {"vector", 16}, {"unroll", 16}}); !checked)
     return checked.rejection();

@@ -34,7 +34,7 @@ Params defaults(const Body& original, const Target& target) {
   const std::int64_t held = ceil_div(reduced, groups) * vector * registers_per_element(body);
   const std::int64_t unroll = std::clamp<std::int64_t>(64 / (bytes * vector), 1, 4);
   return {{"lanes", lanes}, {"groups", groups}, {"vector", vector}, {"unroll", unroll},
-          {"persistent", reads_again && held <= 32}};
+          {"persistent", reads_again && reduced > 0 && held <= 32}};
 }
 
 std::vector<Params> variants(const Body& body, const Target& target) {

@@ -43,7 +43,8 @@ Params defaults(const Body& original, const Target& target) {
   params["unroll"] = std::clamp<std::int64_t>(64 / loads, 1, 4);
 
   bool reads_again = false;
-  for (const PersistentStage& stage : persistent_stages(body)) reads_again = reads_again || !stage.kept.empty();
+  if (vectors > 0)
+    for (const PersistentStage& stage : persistent_stages(body)) reads_again = reads_again || !stage.kept.empty();
   std::int64_t lanes = 0;
   if (reads_again) {
     const std::int64_t held = std::max<std::int64_t>(registers_for_row / registers_per_element(body), vector);

@@ -133,7 +133,6 @@ CA_UNARY(acos, ::acosf(x), ::acos(x))
 CA_UNARY(atan, ::atanf(x), ::atan(x))
 CA_UNARY(sinh, ::sinhf(x), ::sinh(x))
 CA_UNARY(cosh, ::coshf(x), ::cosh(x))
-CA_UNARY(tanh, ::tanhf(x), ::tanh(x))
 CA_UNARY(asinh, ::asinhf(x), ::asinh(x))
 CA_UNARY(acosh, ::acoshf(x), ::acosh(x))
 CA_UNARY(atanh, ::atanhf(x), ::atanh(x))
@@ -150,7 +149,21 @@ CA_BINARY(copysign, ::copysignf(x, y), ::copysign(x, y))
 
 #ifdef CA_EMULATE
 CA_FN float reciprocal_approximate(float x) { return 1.0f / x; }
+CA_FN float reciprocal_flushing(float x) { return 1.0f / x; }
+CA_FN float exp2_approximate(float x) { return ::exp2f(x); }
 #else
+/// Within one ulp; a subnormal result is zero.
+CA_FN float reciprocal_flushing(float x) {
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+/// Within two ulp; subnormal results are zero.
+CA_FN float exp2_approximate(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
 /// Within one ulp, subnormal results included.
 CA_FN float reciprocal_approximate(float x) {
   float y;
@@ -159,6 +172,21 @@ CA_FN float reciprocal_approximate(float x) {
 }
 #endif
 CA_UNARY(sigmoid, reciprocal_approximate(1.0f + ::expf(-x)), 1.0 / (1.0 + ::exp(-x)))
+
+/// Both branches at once, a third of the library's instructions, within three ulp: an odd polynomial (minimax on
+/// [0, 0.6]) near zero, 1 - 2 / (exp(2|x|) + 1) further out.
+CA_FN float tanh32(float x) {
+  const float z = x * x;
+  float p = -0x1.825844p-8f;
+  p = ::fmaf(p, z, 0x1.54b89cp-6f);
+  p = ::fmaf(p, z, -0x1.b898dep-5f);
+  p = ::fmaf(p, z, 0x1.1109aep-3f);
+  p = ::fmaf(p, z, -0x1.55553ep-2f);
+  const float near = ::fmaf(p * z, x, x);
+  const float far = ::fmaf(-2.0f, reciprocal_flushing(exp2_approximate(::fabsf(x) * 0x1.715476p+1f) + 1.0f), 1.0f);
+  return ::fabsf(x) < 0.6f ? near : ::copysignf(far, x);
+}
+CA_UNARY(tanh, tanh32(x), ::tanh(x))
 
 /// Reflection below zero, recurrence up to 10, then the asymptotic series.
 template <class F>
