@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdio>
 #include <limits>
+#include <mutex>
 
 #include "verify/compare_integers.h"
 
@@ -56,59 +57,79 @@ struct Sums {
   }
 };
 
-class FloatComparison {
- public:
-  FloatComparison(const Elements& kernel, const Answer& answer, const Yardstick& yardstick, Rows rows)
-      : rows_(rows), kernel_(kernel), eager_(yardstick.elements(answer.eager)), truth_(yardstick.elements(answer.truth)) {
-    for (const Tensor& tensor : answer.perturbed) perturbed_.push_back(yardstick.elements(tensor));
-    smallest_ = smallest_scale(kernel.type.dtype);
-  }
+double relative(double square, double scale_square, std::int64_t count, double smallest) {
+  if (square == 0) return 0;
+  const double n = static_cast<double>(count);
+  return std::sqrt(square / n) / std::max(std::sqrt(scale_square / n), smallest);
+}
 
-  Comparison run(double floor) {
-    const std::int64_t count = kernel_.type.numel(), row = statistic_row(kernel_.type);
+/// What some rows add up to; parts of different rows merge in any order.
+struct Part {
+  Sums total;
+  double kernel_row = 0, eager_row = 0;  ///< worst
+  double kernel_max = 0, eager_max = 0, truth_max = 0;
+  std::int64_t mismatches = 0;
+  std::int64_t first_mismatch = -1;
+  double mismatch_kernel = 0, mismatch_eager = 0;
+
+  void merge(const Part& other) {
+    total.add(other.total);
+    kernel_row = std::max(kernel_row, other.kernel_row);
+    eager_row = std::max(eager_row, other.eager_row);
+    kernel_max = std::max(kernel_max, other.kernel_max);
+    eager_max = std::max(eager_max, other.eager_max);
+    truth_max = std::max(truth_max, other.truth_max);
+    mismatches += other.mismatches;
+    if (other.first_mismatch >= 0 && (first_mismatch < 0 || other.first_mismatch < first_mismatch)) {
+      first_mismatch = other.first_mismatch;
+      mismatch_kernel = other.mismatch_kernel;
+      mismatch_eager = other.mismatch_eager;
+    }
+  }
+};
+
+/// The tensors of one comparison.
+struct Tensors {
+  Tensors(const Elements& of_kernel, const Answer& answer, const Yardstick& yardstick)
+      : kernel(of_kernel), eager(yardstick.elements(answer.eager)), truth(yardstick.elements(answer.truth)) {
+    for (const Tensor& tensor : answer.perturbed) perturbed.push_back(yardstick.elements(tensor));
+  }
+  Elements kernel, eager, truth;
+  std::vector<Elements> perturbed;
+};
+
+/// Goes over a range of whole rows.
+class Walk {
+ public:
+  Walk(const Tensors& tensors, std::int64_t row, double common_square, double smallest)
+      : tensors_(tensors), row_length_(row), common_square_(common_square), smallest_(smallest) {}
+
+  Part run(std::int64_t from, std::int64_t to) {
     double k[block], e[block], t[block], response[block];
-    common_square_ = rows_ == Rows::alike ? mean_square() : 0;
-    for (std::int64_t begin = 0; begin < count; begin += block) {
-      const std::int64_t length = std::min(block, count - begin);
-      read_elements(kernel_, begin, length, k);
-      read_elements(eager_, begin, length, e);
-      read_elements(truth_, begin, length, t);
+    for (std::int64_t begin = from; begin < to; begin += block) {
+      const std::int64_t length = std::min(block, to - begin);
+      read_elements(tensors_.kernel, begin, length, k);
+      read_elements(tensors_.eager, begin, length, e);
+      read_elements(tensors_.truth, begin, length, t);
       read_response(begin, length, t, response);
       for (std::int64_t i = 0; i < length; ++i) {
         element(begin + i, k[i], e[i], t[i], response[i]);
-        if ((begin + i + 1) % row == 0) close_row();
+        if (++in_row_ == row_length_) close_row();
       }
     }
-    return finish(floor);
+    return part_;
   }
 
  private:
-  /// Of the finite elements of truth.
-  double mean_square() const {
-    double t[block], sum = 0;
-    std::int64_t finite = 0;
-    const std::int64_t count = kernel_.type.numel();
-    for (std::int64_t begin = 0; begin < count; begin += block) {
-      const std::int64_t length = std::min(block, count - begin);
-      read_elements(truth_, begin, length, t);
-      for (std::int64_t i = 0; i < length; ++i) {
-        if (!std::isfinite(t[i])) continue;
-        sum += t[i] * t[i];
-        ++finite;
-      }
-    }
-    return finite > 0 ? sum / static_cast<double>(finite) : 0;
-  }
-
   /// Mean square of the response to a perturbed input, as a scale.
   void read_response(std::int64_t begin, std::int64_t length, const double* t, double* response) {
     double moved[block];
     std::fill(response, response + length, 0.0);
-    for (const Elements& perturbed : perturbed_) {
+    for (const Elements& perturbed : tensors_.perturbed) {
       read_elements(perturbed, begin, length, moved);
       for (std::int64_t i = 0; i < length; ++i) {
         const double change = (moved[i] - t[i]) / perturbation;
-        if (std::isfinite(change)) response[i] += change * change / static_cast<double>(perturbed_.size());
+        if (std::isfinite(change)) response[i] += change * change / static_cast<double>(tensors_.perturbed.size());
       }
     }
   }
@@ -122,68 +143,103 @@ class FloatComparison {
       row_.eager += eager_error * eager_error;
       row_.scale += t * t + response;
       ++row_.count;
-      kernel_max_ = std::max(kernel_max_, std::fabs(kernel_error));
-      eager_max_ = std::max(eager_max_, std::fabs(eager_error));
-      truth_max_ = std::max(truth_max_, std::fabs(t));
+      part_.kernel_max = std::max(part_.kernel_max, std::fabs(kernel_error));
+      part_.eager_max = std::max(part_.eager_max, std::fabs(eager_error));
+      part_.truth_max = std::max(part_.truth_max, std::fabs(t));
       if (eager_finite) return;
     }
     // Where fp64 does not overflow and eager does, either is right.
     const Class own = classify(k);
     if (own == classify(e) || own == classify(t)) return;
-    if (mismatches_++ == 0) first_mismatch_ = "element " + std::to_string(index) + " is " + number(k) + ", eager has " + number(e);
-  }
-
-  double relative(double square, double scale_square, std::int64_t count) const {
-    if (square == 0) return 0;
-    const double n = static_cast<double>(count);
-    return std::sqrt(square / n) / std::max(std::sqrt(scale_square / n), smallest_);
+    if (part_.mismatches++ == 0) {
+      part_.first_mismatch = index;
+      part_.mismatch_kernel = k;
+      part_.mismatch_eager = e;
+    }
   }
 
   void close_row() {
     // Where all rows are drawn alike, a row whose terms happen to cancel has no smaller due than the others.
     const double scale = std::max(row_.scale, common_square_ * static_cast<double>(row_.count));
-    errors_.kernel.row = std::max(errors_.kernel.row, relative(row_.kernel, scale, row_.count));
-    errors_.eager.row = std::max(errors_.eager.row, relative(row_.eager, scale, row_.count));
-    total_.add(row_);
+    part_.kernel_row = std::max(part_.kernel_row, relative(row_.kernel, scale, row_.count, smallest_));
+    part_.eager_row = std::max(part_.eager_row, relative(row_.eager, scale, row_.count, smallest_));
+    part_.total.add(row_);
     row_ = {};
+    in_row_ = 0;
   }
 
-  Comparison finish(double floor) {
-    if (total_.count > 0) {
-      errors_.kernel.rms = relative(total_.kernel, total_.scale, total_.count);
-      errors_.eager.rms = relative(total_.eager, total_.scale, total_.count);
-      errors_.kernel.max = relative(kernel_max_ * kernel_max_ * total_.count, total_.scale, total_.count);
-      errors_.eager.max = relative(eager_max_ * eager_max_ * total_.count, total_.scale, total_.count);
-    }
-    if (mismatches_ > 0) {
-      errors_.failure = "NaN or infinity differs from eager in " + std::to_string(mismatches_) + " elements: " + first_mismatch_;
-      return errors_;
-    }
-    // The largest element may be many times the RMS; its own last bits are its due.
-    const double peak = relative(truth_max_ * truth_max_ * total_.count, total_.scale, std::max<std::int64_t>(total_.count, 1));
-    limit("relative RMS error", errors_.kernel.rms, errors_.eager.rms, floor);
-    limit("largest error", errors_.kernel.max, errors_.eager.max, floor * std::max(1.0, peak));
-    limit("worst row's error", errors_.kernel.row, errors_.eager.row, floor, rows_ == Rows::graded ? graded_row_factor : 1);
-    return errors_;
-  }
-
-  void limit(const char* what, double kernel, double eager, double floor, double leniency = 1) {
-    const double allowed = leniency * std::max(eager_factor * eager, floor);
-    if (kernel <= allowed || !errors_.failure.empty()) return;
-    errors_.failure = std::string(what) + " " + number(kernel) + " is above " + number(allowed) + " (eager " + number(eager) + ")";
-  }
-
-  Rows rows_;
-  double common_square_ = 0;
-  Elements kernel_, eager_, truth_;
-  std::vector<Elements> perturbed_;
-  double smallest_ = 0;
-  Sums row_, total_;
-  double kernel_max_ = 0, eager_max_ = 0, truth_max_ = 0;
-  std::int64_t mismatches_ = 0;
-  std::string first_mismatch_;
-  Comparison errors_;
+  const Tensors& tensors_;
+  std::int64_t row_length_, in_row_ = 0;
+  double common_square_, smallest_;
+  Sums row_;
+  Part part_;
 };
+
+/// Mean square of the finite elements.
+double mean_square(const Elements& elements, TensorHost& host) {
+  std::mutex mutex;
+  double total = 0;
+  std::int64_t finite = 0;
+  host.parallel_for(elements.type.numel(), parallel_grain, [&](std::int64_t from, std::int64_t to) {
+    double values[block], sum = 0;
+    std::int64_t count = 0;
+    for (std::int64_t begin = from; begin < to; begin += block) {
+      const std::int64_t length = std::min(block, to - begin);
+      read_elements(elements, begin, length, values);
+      for (std::int64_t i = 0; i < length; ++i) {
+        if (!std::isfinite(values[i])) continue;
+        sum += values[i] * values[i];
+        ++count;
+      }
+    }
+    const std::lock_guard lock(mutex);
+    total += sum;
+    finite += count;
+  });
+  return finite > 0 ? total / static_cast<double>(finite) : 0;
+}
+
+Part walk_all(const Tensors& tensors, Rows rows, double smallest, TensorHost& host) {
+  const double common = rows == Rows::alike ? mean_square(tensors.truth, host) : 0;
+  const std::int64_t row = statistic_row(tensors.kernel.type);
+  std::mutex mutex;
+  Part all;
+  host.parallel_for(tensors.kernel.type.numel() / row, std::max<std::int64_t>(1, parallel_grain / row),
+                    [&](std::int64_t from, std::int64_t to) {
+                      const Part part = Walk(tensors, row, common, smallest).run(from * row, to * row);
+                      const std::lock_guard lock(mutex);
+                      all.merge(part);
+                    });
+  return all;
+}
+
+void limit(Comparison& found, const char* what, double kernel, double eager, double floor, double leniency = 1) {
+  const double allowed = leniency * std::max(eager_factor * eager, floor);
+  if (kernel <= allowed || !found.failure.empty()) return;
+  found.failure = std::string(what) + " " + number(kernel) + " is above " + number(allowed) + " (eager " + number(eager) + ")";
+}
+
+Comparison judge_part(const Part& part, Rows rows, double floor, double smallest) {
+  Comparison found;
+  const Sums& total = part.total;
+  if (total.count > 0) {
+    const auto of_total = [&](double square) { return relative(square, total.scale, total.count, smallest); };
+    const auto of_largest = [&](double largest) { return of_total(largest * largest * static_cast<double>(total.count)); };
+    found.kernel = {of_total(total.kernel), of_largest(part.kernel_max), part.kernel_row};
+    found.eager = {of_total(total.eager), of_largest(part.eager_max), part.eager_row};
+    // The largest element may be many times the RMS; its own last bits are its due.
+    const double peak = std::max(1.0, of_largest(part.truth_max));
+    limit(found, "relative RMS error", found.kernel.rms, found.eager.rms, floor);
+    limit(found, "largest error", found.kernel.max, found.eager.max, floor * peak);
+    limit(found, "worst row's error", found.kernel.row, found.eager.row, floor, rows == Rows::graded ? graded_row_factor : 1);
+  }
+  if (part.mismatches > 0) {
+    found.failure = "NaN or infinity differs from eager in " + std::to_string(part.mismatches) + " elements: element " +
+                    std::to_string(part.first_mismatch) + " is " + number(part.mismatch_kernel) + ", eager has " +
+                    number(part.mismatch_eager);
+  }
+  return found;
+}
 
 }  // namespace
 
@@ -206,7 +262,10 @@ Comparison compare(const Elements& kernel, const Answer& answer, const Yardstick
     }
   }
   if (kernel.type.numel() == 0) return {};
-  if (is_float(kernel.type.dtype)) return FloatComparison(kernel, answer, yardstick, rows).run(floor);
+  if (is_float(kernel.type.dtype)) {
+    const double smallest = smallest_scale(kernel.type.dtype);
+    return judge_part(walk_all(Tensors(kernel, answer, yardstick), rows, smallest, yardstick.host()), rows, floor, smallest);
+  }
   Comparison result;
   result.failure = integer_difference(kernel, answer, yardstick);
   return result;

@@ -93,16 +93,25 @@ std::pair<std::int64_t, std::int64_t> bounds(const ir::Value& value, IntegerRang
   return {negatives ? -8 : 0, 8};
 }
 
-template <class At>
-void fill(const Elements& to, const At& at) {
+/// Calls make(first index, count, values) for blocks of the tensor and stores what it makes.
+template <class Make>
+void fill_blocks(const Elements& to, TensorHost& host, const Make& make) {
   constexpr std::int64_t block = 4096;
-  double values[block];
-  const std::int64_t count = to.type.numel();
-  for (std::int64_t begin = 0; begin < count; begin += block) {
-    const std::int64_t length = std::min(block, count - begin);
-    for (std::int64_t i = 0; i < length; ++i) values[i] = at(begin + i);
-    write_elements(to, begin, length, values);
-  }
+  host.parallel_for(to.type.numel(), parallel_grain, [&](std::int64_t from, std::int64_t end) {
+    double values[block];
+    for (std::int64_t begin = from; begin < end; begin += block) {
+      const std::int64_t length = std::min(block, end - begin);
+      make(begin, length, values);
+      write_elements(to, begin, length, values);
+    }
+  });
+}
+
+template <class At>
+void fill(const Elements& to, TensorHost& host, const At& at) {
+  fill_blocks(to, host, [&](std::int64_t begin, std::int64_t count, double* values) {
+    for (std::int64_t i = 0; i < count; ++i) values[i] = at(begin + i);
+  });
 }
 
 bool any_float_input(const ir::Graph& truth) {
@@ -132,30 +141,25 @@ IntegerRange widest_range(const ir::Graph& truth) {
   return IntegerRange::with_negatives;
 }
 
-void fill_input(const Elements& to, const ir::Value& value, const Draw& draw) {
+void fill_input(const Elements& to, const ir::Value& value, const Draw& draw, TensorHost& host) {
   if (is_float(to.type.dtype)) {
     const FloatSource source(to.type, draw);
-    return fill(to, [&](std::int64_t index) { return source.at(index); });
+    return fill(to, host, [&](std::int64_t index) { return source.at(index); });
   }
   const auto [lo, hi] = bounds(value, draw.integers);
   const auto extent = static_cast<std::uint64_t>(hi - lo);
-  fill(to, [&, lo = lo](std::int64_t index) {
+  fill(to, host, [&, lo = lo](std::int64_t index) {
     return static_cast<double>(lo + static_cast<std::int64_t>(random_bits(draw.seed, index) % extent));
   });
 }
 
-void perturb(const Elements& from, const Elements& to, double amount, std::uint64_t seed) {
-  constexpr std::int64_t block = 4096;
-  double values[block];
-  const std::int64_t count = from.type.numel();
-  for (std::int64_t begin = 0; begin < count; begin += block) {
-    const std::int64_t length = std::min(block, count - begin);
-    read_elements(from, begin, length, values);
-    for (std::int64_t i = 0; i < length; ++i) {
+void perturb(const Elements& from, const Elements& to, double amount, std::uint64_t seed, TensorHost& host) {
+  fill_blocks(to, host, [&](std::int64_t begin, std::int64_t count, double* values) {
+    read_elements(from, begin, count, values);
+    for (std::int64_t i = 0; i < count; ++i) {
       values[i] *= random_bits(seed, begin + i) & 1 ? 1 + amount : 1 - amount;
     }
-    write_elements(to, begin, length, values);
-  }
+  });
 }
 
 }  // namespace cudaagent::verify

@@ -8,6 +8,9 @@
 
 namespace cudaagent::verify {
 
+/// Elements below which work is not worth another thread.
+inline constexpr std::int64_t parallel_grain = 1 << 16;
+
 /// Memory of one tensor; `type.device` plays no part.
 struct Elements {
   std::byte* data = nullptr;

@@ -1,6 +1,7 @@
 #include "verify/test_bed.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <numeric>
 
@@ -11,6 +12,7 @@ namespace cudaagent::verify {
 namespace {
 
 constexpr std::int64_t alignment = 256;
+constexpr std::int64_t parallel_bytes = 1 << 22;
 constexpr std::uint64_t most_guards = 8;  // guard bands are 1 to 8 times the alignment
 
 std::int64_t align(std::int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
@@ -21,21 +23,23 @@ bool all_equal(const std::byte* at, std::int64_t bytes, unsigned char value) {
 
 }  // namespace
 
-TestBed::TestBed(const Claim& claim, SharedMemory& memory) : claim_(claim), memory_(memory) {
+TestBed::TestBed(const Claim& claim, SharedMemory& memory, TensorHost& host)
+    : claim_(claim), memory_(memory), host_(host) {
   for (std::size_t i = 0; i < claim.tensors.size(); ++i) {
     const TensorType& type = claim.tensors[i];
-    slots_.push_back({0, type.span() * dtype_size(type.dtype), static_cast<std::int32_t>(i), false});
+    slots_.push_back({0, type.span() * dtype_size(type.dtype), static_cast<std::int32_t>(i), false, false});
   }
   for (const Step& step : claim.steps) {
     std::vector<std::size_t>& own = scratch_slots_.emplace_back();
     for (const codegen::Scratch& scratch : step.source.scratch) {
       own.push_back(slots_.size());
-      slots_.push_back({0, scratch.bytes, -1, scratch.zeroed});
+      slots_.push_back({0, scratch.bytes, -1, scratch.zeroed, false});
     }
   }
+  for (const std::int32_t input : claim.inputs) slots_.at(static_cast<std::size_t>(input)).input = true;
 }
 
-void TestBed::lay_out(std::uint64_t seed) {
+void TestBed::lay_out(std::uint64_t seed, std::vector<Elements> inputs) {
   by_offset_.resize(slots_.size());
   std::iota(by_offset_.begin(), by_offset_.end(), std::size_t{0});
   const auto order = [&](std::size_t slot) { return random_bits(seed, static_cast<std::int64_t>(slot)); };
@@ -51,20 +55,30 @@ void TestBed::lay_out(std::uint64_t seed) {
   }
   bytes_ = at + alignment;
   memory_.reserve(bytes_);
+  inputs_ = std::move(inputs);
+  for (std::size_t k = 0; k < inputs_.size(); ++k) {
+    const Slot& slot = slots_[static_cast<std::size_t>(claim_.inputs[k])];
+    std::memcpy(memory_.data() + slot.offset, inputs_[k].data, static_cast<std::size_t>(slot.bytes));
+  }
 }
 
-void TestBed::prepare(unsigned char poison, const std::vector<Elements>& inputs) {
-  poison_ = poison;
-  inputs_ = inputs;
-  std::byte* const base = memory_.data();
-  std::memset(base, poison, static_cast<std::size_t>(bytes_));
-  for (const Slot& slot : slots_) {
-    if (slot.zeroed) std::memset(base + slot.offset, 0, static_cast<std::size_t>(slot.bytes));
+void TestBed::fill(std::int64_t from, std::int64_t to, unsigned char value) {
+  host_.parallel_for(to - from, parallel_bytes, [&](std::int64_t begin, std::int64_t end) {
+    std::memset(memory_.data() + from + begin, value, static_cast<std::size_t>(end - begin));
+  });
+}
+
+void TestBed::poison(unsigned char value) {
+  poison_ = value;
+  std::int64_t from = 0;
+  for (const std::size_t index : by_offset_) {
+    const Slot& slot = slots_[index];
+    if (!slot.input && !slot.zeroed) continue;
+    fill(from, slot.offset, value);
+    if (slot.zeroed) fill(slot.offset, slot.offset + slot.bytes, 0);
+    from = slot.offset + slot.bytes;
   }
-  for (std::size_t k = 0; k < inputs.size(); ++k) {
-    const Slot& slot = slots_[static_cast<std::size_t>(claim_.inputs[k])];
-    std::memcpy(base + slot.offset, inputs[k].data, static_cast<std::size_t>(slot.bytes));
-  }
+  fill(from, bytes_, value);
 }
 
 std::string TestBed::damage() const {
@@ -126,21 +140,26 @@ std::vector<std::vector<std::int64_t>> TestBed::launch_offsets() const {
   return all;
 }
 
-std::int64_t first_unwritten(const Elements& after_first, const Elements& after_second) {
-  const std::int64_t size = dtype_size(after_first.type.dtype);
-  std::int64_t found = -1;
-  for_each_run(after_first.type, 0, after_first.type.numel(),
-               [&](std::int64_t first, std::int64_t offset, std::int64_t length, std::int64_t step) {
-                 for (std::int64_t i = 0; i < length && found < 0; ++i) {
-                   const std::int64_t at = offset + i * step;
-                   // One byte decides nearly always.
-                   if (after_second.data[at] != std::byte{poisons[1]} || after_first.data[at] != std::byte{poisons[0]}) continue;
-                   if (all_equal(after_first.data + at, size, poisons[0]) && all_equal(after_second.data + at, size, poisons[1])) {
-                     found = first + i;
+std::int64_t first_unwritten(const Elements& after_first, const Elements& after_second, TensorHost& host) {
+  const std::int64_t size = dtype_size(after_first.type.dtype), count = after_first.type.numel();
+  const auto is_poison = [&](std::int64_t at) {
+    // One byte decides nearly always.
+    return after_second.data[at] == std::byte{poisons[1]} && after_first.data[at] == std::byte{poisons[0]} &&
+           all_equal(after_first.data + at, size, poisons[0]) && all_equal(after_second.data + at, size, poisons[1]);
+  };
+  std::atomic<std::int64_t> found{count};
+  host.parallel_for(count, parallel_grain, [&](std::int64_t from, std::int64_t to) {
+    for_each_run(after_first.type, from, to - from,
+                 [&](std::int64_t first, std::int64_t offset, std::int64_t length, std::int64_t step) {
+                   std::int64_t i = 0;
+                   while (i < length && !is_poison(offset + i * step)) ++i;
+                   if (i == length) return;
+                   std::int64_t before = found;
+                   while (first + i < before && !found.compare_exchange_weak(before, first + i)) {
                    }
-                 }
-               });
-  return found;
+                 });
+  });
+  return found < count ? found.load() : -1;
 }
 
 }  // namespace cudaagent::verify

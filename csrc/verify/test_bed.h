@@ -16,13 +16,13 @@ inline constexpr unsigned char poisons[2] = {0xff, 0x7b};
 
 class TestBed {
  public:
-  TestBed(const Claim& claim, SharedMemory& memory);
+  TestBed(const Claim& claim, SharedMemory& memory, TensorHost& host);
 
-  /// Gives every buffer a fresh address, by `seed`.
-  void lay_out(std::uint64_t seed);
-  /// Poisons everything but the inputs and puts zeros where scratch starts zeroed. `inputs` are put in place again.
-  void prepare(unsigned char poison, const std::vector<Elements>& inputs);
-  /// What was written outside the outputs since prepare(): empty, or the first thing found.
+  /// Gives every buffer a fresh address, by `seed`, and puts the inputs in place. They must outlive the rounds that follow.
+  void lay_out(std::uint64_t seed, std::vector<Elements> inputs);
+  /// Poisons everything but the inputs, and puts zeros where scratch starts zeroed.
+  void poison(unsigned char value);
+  /// What was written outside the outputs since poison(): empty, or the first thing found.
   std::string damage() const;
 
   Elements tensor(std::int32_t index) const;
@@ -35,11 +35,14 @@ class TestBed {
     std::int64_t offset = 0, bytes = 0;
     std::int32_t tensor = -1;  ///< -1: scratch
     bool zeroed = false;
+    bool input = false;
   };
+  void fill(std::int64_t from, std::int64_t to, unsigned char value);
   std::int64_t gap_damage() const;
 
   const Claim& claim_;
   SharedMemory& memory_;
+  TensorHost& host_;
   std::vector<Slot> slots_;                             ///< tensors first, then scratch
   std::vector<std::vector<std::size_t>> scratch_slots_;  ///< by step
   std::vector<std::size_t> by_offset_;
@@ -49,6 +52,6 @@ class TestBed {
 };
 
 /// The first element that both runs left as poison, -1 when every one was written.
-std::int64_t first_unwritten(const Elements& after_first, const Elements& after_second);
+std::int64_t first_unwritten(const Elements& after_first, const Elements& after_second, TensorHost& host);
 
 }  // namespace cudaagent::verify

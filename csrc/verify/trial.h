@@ -23,15 +23,22 @@ class Trial {
   bool child_is_well() const { return child_is_well_; }
 
  private:
-  /// What one run left in the outputs, copied before the next run poisons them.
-  using Saved = std::vector<std::vector<std::byte>>;
+  /// One family: what goes in, what should come out, and what the first run left in the outputs.
+  struct Round {
+    Family family;
+    std::vector<Tensor> inputs;
+    std::vector<Answer> answers;
+    std::vector<std::vector<std::byte>> first_run;
+    FamilyResult result;
+  };
 
   FamilyResult try_family(Family family);
-  std::vector<Answer> make_answers(Family family, std::vector<Tensor>& inputs);
+  void make_answers(Round& round);
   std::vector<Tensor> make_inputs(const Draw& draw) const;
-  std::string run_once(unsigned char poison, const std::vector<Elements>& inputs);
-  Saved save_outputs() const;
-  void judge_output(std::size_t output, const Elements& first, const Answer& answer, Rows rows, FamilyResult& result);
+  std::string run_once(unsigned char poison);
+  void save_outputs(Round& round) const;
+  void judge_output(std::size_t output, Round& round);
+  Comparison compare_output(const Elements& memory, std::size_t output, Round& round);
 
   const Claim& claim_;
   const Options& options_;

@@ -31,11 +31,13 @@ class Yardstick {
   Yardstick(const ir::Graph& truth, Precision precision, const Device& device, TensorHost& host);
 
   /// `inputs` on the CPU, in their own dtypes. Throws what the host's operators throw.
-  /// `perturb` is false for inputs that lie on steps (small integers).
-  std::vector<Answer> answer(std::span<const Tensor> inputs, std::uint64_t seed, bool perturb) const;
+  std::vector<Answer> answer(std::span<const Tensor> inputs) const;
+  /// Adds Answer::perturbed. It costs another run of the truth, and most kernels pass without.
+  void add_perturbed(std::vector<Answer>& answers, std::span<const Tensor> inputs, std::uint64_t seed) const;
 
   /// The tensor's memory; it must be on the CPU.
   Elements elements(const Tensor& tensor) const;
+  TensorHost& host() const { return host_; }
 
  private:
   /// Where an index output's operand comes back among the truth's outputs.
@@ -47,7 +49,6 @@ class Yardstick {
   std::vector<Index> find_indices(const ir::Graph& truth) const;
   Tensor on_device(const Tensor& input, std::optional<DType> dtype) const;
   Tensor on_cpu(const Tensor& tensor) const;
-  void add_perturbed(std::vector<Answer>& answers, std::span<const Tensor> inputs, std::uint64_t seed) const;
   std::vector<Tensor> perturbed_inputs(std::span<const Tensor> inputs, std::uint64_t seed) const;
 
   Device device_;

@@ -23,7 +23,7 @@ class Families : public ::testing::Test {
     value.range_lo = lo;
     value.range_hi = hi;
     const Tensor tensor = host.empty(value.type);
-    fill_input({static_cast<std::byte*>(host.data(tensor)), value.type}, value, {family, seed, range});
+    fill_input({static_cast<std::byte*>(host.data(tensor)), value.type}, value, {family, seed, range}, host);
     return host.values(tensor);
   }
   PlainHost host;
@@ -121,7 +121,7 @@ TEST_F(Families, PerturbMovesEveryElementByTheAmount) {
   const Tensor from = host.make(DType::f32, {1000}, std::vector<double>(1000, 3.0));
   const Tensor to = host.make(DType::f64, {1000}, {});
   const auto elements = [&](const Tensor& t) { return Elements{static_cast<std::byte*>(host.data(t)), host.type(t)}; };
-  perturb(elements(from), elements(to), 0x1p-36, 1);
+  perturb(elements(from), elements(to), 0x1p-36, 1, host);
   int up = 0;
   for (const double v : host.values(to)) {
     EXPECT_EQ(std::fabs(v / 3 - 1), 0x1p-36);
