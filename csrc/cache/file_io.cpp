@@ -7,28 +7,12 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <utility>
 
+#include "base/files.h"
 #include "cache/entry_file.h"
 
 namespace cudaagent::cache {
 namespace {
-
-class File {
- public:
-  explicit File(int fd) : fd_(fd) {}
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  ~File() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const { return fd_; }
-  /// A network file system reports a full disk only here.
-  bool close() { return ::close(std::exchange(fd_, -1)) == 0; }
-
- private:
-  int fd_;
-};
 
 bool write_all(int fd, const std::string& bytes) {
   for (std::size_t done = 0; done < bytes.size();) {
@@ -55,7 +39,7 @@ bool make_private_folders(const std::filesystem::path& folder) {
 std::variant<std::string, Damage> read_entry_file(const std::string& path, Trust trust, std::size_t limit) {
   bool is_private = trust == Trust::private_;
   // O_NONBLOCK: opening a pipe someone left here must not hang.
-  File file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | (is_private ? O_NOFOLLOW : 0)));
+  Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | (is_private ? O_NOFOLLOW : 0)));
   if (file.get() < 0) return Damage{errno == ELOOP ? "it is a symbolic link" : strerror(errno)};
   struct stat info;
   if (fstat(file.get(), &info) != 0) return Damage{strerror(errno)};
@@ -81,7 +65,7 @@ std::string replace_file(const std::string& path, const std::string& bytes) {
   std::filesystem::path folder = std::filesystem::path(path).parent_path();
   if (!make_private_folders(folder)) return strerror(errno);
   std::string temporary = (folder / (std::string(temporary_prefix) + "XXXXXX")).string();
-  File file(mkostemp(temporary.data(), O_CLOEXEC));  // mode 0600
+  Fd file(mkostemp(temporary.data(), O_CLOEXEC));  // mode 0600
   if (file.get() < 0) return strerror(errno);
   bool written = write_all(file.get(), bytes) && fsync(file.get()) == 0 && file.close() &&
                  rename(temporary.c_str(), path.c_str()) == 0;

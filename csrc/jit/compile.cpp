@@ -5,10 +5,10 @@
 #include <optional>
 #include <thread>
 
+#include "base/files.h"
 #include "jit/host_compiler.h"
 #include "jit/jit.h"
 #include "jit/nvrtc.h"
-#include "jit/temp_folder.h"
 
 namespace cudaagent::jit {
 namespace {

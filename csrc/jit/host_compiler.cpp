@@ -8,8 +8,8 @@
 #include <set>
 #include <sstream>
 
+#include "base/files.h"
 #include "jit/subprocess.h"
-#include "jit/temp_folder.h"
 
 namespace cudaagent::jit {
 namespace {

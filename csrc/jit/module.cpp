@@ -1,8 +1,8 @@
 #include <dlfcn.h>
 
+#include "base/files.h"
 #include "jit/driver_handles.h"
 #include "jit/jit.h"
-#include "jit/temp_folder.h"
 
 namespace cudaagent::jit {
 namespace {

@@ -9,8 +9,8 @@
 #include <mutex>
 #include <optional>
 
+#include "base/files.h"
 #include "jit/resource_report.h"
-#include "jit/temp_folder.h"
 
 namespace cudaagent::jit {
 namespace {

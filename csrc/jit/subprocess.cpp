@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +12,8 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/files.h"
+#include "base/spawn.h"
 
 namespace cudaagent::jit {
 namespace {
@@ -20,56 +21,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t output_limit = 256 * 1024;
-
-class Fd {
- public:
-  explicit Fd(int fd = -1) : fd_(fd) {}
-  Fd(const Fd&) = delete;
-  Fd& operator=(const Fd&) = delete;
-  ~Fd() { close(); }
-  void close() {
-    if (fd_ >= 0) ::close(fd_);
-    fd_ = -1;
-  }
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
-class SpawnSetup {
- public:
-  explicit SpawnSetup(int output) {
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, output, 1);
-    posix_spawn_file_actions_adddup2(&actions, output, 2);
-    posix_spawnattr_init(&attributes);
-    sigset_t none, all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setsigdefault(&attributes, &all);
-    posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  }
-  SpawnSetup(const SpawnSetup&) = delete;
-  SpawnSetup& operator=(const SpawnSetup&) = delete;
-  ~SpawnSetup() {
-    posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&attributes);
-  }
-
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_t attributes;
-};
-
-std::vector<char*> pointers(const std::vector<std::string>& strings) {
-  std::vector<char*> result;
-  for (const std::string& s : strings) result.push_back(const_cast<char*>(s.c_str()));
-  result.push_back(nullptr);
-  return result;
-}
 
 int remaining_ms(Clock::time_point deadline) {
   auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
@@ -115,15 +66,18 @@ Finished run_process(const std::vector<std::string>& argv, const std::vector<std
                      double limit_s) {
   auto deadline = Clock::now() + std::chrono::milliseconds(static_cast<long long>(limit_s * 1e3));
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) throw UserError(std::string("cannot start ") + argv[0] + ": " + strerror(errno) + "; close files or raise `ulimit -n`");
+  if (pipe2(ends, O_CLOEXEC) != 0) {
+    throw UserError("cannot start " + argv[0] + ": " + strerror(errno) + "; close files or raise `ulimit -n`");
+  }
   Fd reader(ends[0]), writer(ends[1]);
 
   Finished finished;
   pid_t child = -1;
   {
-    SpawnSetup setup(writer.get());
-    int error = posix_spawnp(&child, argv[0].c_str(), &setup.actions, &setup.attributes, pointers(argv).data(),
-                             pointers(environment).data());
+    SpawnSetup setup;
+    for (int output : {1, 2}) posix_spawn_file_actions_adddup2(&setup.actions, writer.get(), output);
+    int error = posix_spawnp(&child, argv[0].c_str(), &setup.actions, &setup.attributes, c_strings(argv).data(),
+                             c_strings(environment).data());
     if (error != 0) {
       finished.output = strerror(error);
       return finished;

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,6 +14,9 @@
 #include <nlohmann/json.hpp>
 #include <random>
 #include <vector>
+
+#include "base/files.h"
+#include "base/spawn.h"
 
 namespace cudaagent::verify {
 
@@ -31,52 +33,12 @@ int duplicate_high(int fd) {
   return copy;
 }
 
-class Fd {
- public:
-  explicit Fd(int fd) : fd_(fd) {}
-  Fd(const Fd&) = delete;
-  Fd& operator=(const Fd&) = delete;
-  ~Fd() { close(fd_); }
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
-struct SpawnSetup {
-  SpawnSetup(int channel, int memory) {
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    // What a kernel prints is nobody's business.
-    posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, channel, channel_fd);
-    posix_spawn_file_actions_adddup2(&actions, memory, memory_fd);
-    posix_spawnattr_init(&attributes);
-    sigset_t none, all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setsigdefault(&attributes, &all);
-    posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  }
-  SpawnSetup(const SpawnSetup&) = delete;
-  SpawnSetup& operator=(const SpawnSetup&) = delete;
-  ~SpawnSetup() {
-    posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&attributes);
-  }
-
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_t attributes;
-};
-
-std::vector<char*> c_strings(const std::vector<std::string>& strings) {
-  std::vector<char*> pointers;
-  for (const std::string& text : strings) pointers.push_back(const_cast<char*>(text.c_str()));
-  pointers.push_back(nullptr);
-  return pointers;
+/// What a kernel prints is nobody's business.
+void redirect(SpawnSetup& setup, int channel, int memory) {
+  posix_spawn_file_actions_addopen(&setup.actions, 1, "/dev/null", O_WRONLY, 0);
+  posix_spawn_file_actions_addopen(&setup.actions, 2, "/dev/null", O_WRONLY, 0);
+  posix_spawn_file_actions_adddup2(&setup.actions, channel, channel_fd);
+  posix_spawn_file_actions_adddup2(&setup.actions, memory, memory_fd);
 }
 
 std::string fresh_nonce() {
@@ -94,7 +56,8 @@ Child::Child(const std::string& executable, int memory, std::int64_t address_lim
   channel_ = ends[0];
   const Fd far(ends[1]);
   const Fd far_high(duplicate_high(far.get())), memory_high(duplicate_high(memory));
-  const SpawnSetup setup(far_high.get(), memory_high.get());
+  SpawnSetup setup;
+  redirect(setup, far_high.get(), memory_high.get());
   const std::vector<std::string> argv = {executable, std::to_string(address_limit)}, environment = child_environment();
   const int error = posix_spawn(&process_, executable.c_str(), &setup.actions, &setup.attributes,
                                 c_strings(argv).data(), c_strings(environment).data());

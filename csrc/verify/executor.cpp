@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "jit/temp_folder.h"
+#include "base/files.h"
 
 namespace cudaagent::verify {
 
@@ -65,7 +65,7 @@ void Executor::load(const Json& steps) {
     jit::Binary binary;
     binary.language = source.language;
     binary.arch = step.at("arch").get<std::string>();
-    binary.image = jit::read_file(step.at("image").get<std::string>());
+    binary.image = read_file(step.at("image").get<std::string>());
     auto module = jit::load(binary, device_);
     if (!module) throw InternalError(module.rejection().reason + " " + module.rejection().log);
     modules_.push_back(std::move(module.value()));

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "jit/temp_folder.h"
+#include "base/files.h"
 #include "verify/trial.h"
 
 namespace cudaagent::verify {
@@ -80,7 +80,7 @@ class Judge {
     Json list = Json::array();
     for (const Step& step : claim.steps) {
       const std::string image = folder_.file("kernel" + std::to_string(images_++));
-      jit::write_file(image, step.binary.image);
+      write_file(image, step.binary.image);
       codegen::Source bare = step.source;
       bare.text.clear();
       list.push_back({{"source", bare}, {"arch", step.binary.arch}, {"image", image}});
@@ -95,7 +95,7 @@ class Judge {
   std::uint64_t seed_;
   std::uint64_t count_ = 0;
   int images_ = 0;
-  jit::TempFolder folder_;
+  TempFolder folder_;
   SharedMemory memory_;
   std::unique_ptr<Child> child_;
   std::string unavailable_;

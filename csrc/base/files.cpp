@@ -1,16 +1,23 @@
-#include "jit/temp_folder.h"
+#include "base/files.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <utility>
 
 #include "base/error.h"
 
-namespace cudaagent::jit {
+namespace cudaagent {
+
+bool Fd::close() {
+  const int fd = std::exchange(fd_, -1);
+  return fd < 0 || ::close(fd) == 0;
+}
 
 TempFolder::TempFolder() {
   std::error_code error;
@@ -41,4 +48,4 @@ std::string read_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-}  // namespace cudaagent::jit
+}  // namespace cudaagent

@@ -1,10 +1,27 @@
-// A private folder (mode 0700) under the system's temporary one, removed with all it holds.
+// Descriptors and folders with an owner, and whole files at once.
 #pragma once
 
 #include <string>
 
-namespace cudaagent::jit {
+namespace cudaagent {
 
+/// Closes the descriptor it holds; -1 is none.
+class Fd {
+ public:
+  explicit Fd(int fd = -1) : fd_(fd) {}
+  Fd(const Fd&) = delete;
+  Fd& operator=(const Fd&) = delete;
+  ~Fd() { close(); }
+
+  int get() const { return fd_; }
+  /// False when the system reports an error only now, as a network file system does of a full disk.
+  bool close();
+
+ private:
+  int fd_;
+};
+
+/// A private folder (mode 0700) under the system's temporary one, removed with all it holds.
 class TempFolder {
  public:
   TempFolder();  ///< throws UserError when none can be made
@@ -24,4 +41,4 @@ void write_file(const std::string& path, const std::string& bytes);
 /// Throws InternalError when the file cannot be read.
 std::string read_file(const std::string& path);
 
-}  // namespace cudaagent::jit
+}  // namespace cudaagent
