@@ -154,11 +154,10 @@ void fill_input(const Elements& to, const ir::Value& value, const Draw& draw, Te
 }
 
 void perturb(const Elements& from, const Elements& to, double amount, std::uint64_t seed, TensorHost& host) {
+  const double width = amount * std::sqrt(3.0);
   fill_blocks(to, host, [&](std::int64_t begin, std::int64_t count, double* values) {
     read_elements(from, begin, count, values);
-    for (std::int64_t i = 0; i < count; ++i) {
-      values[i] *= random_bits(seed, begin + i) & 1 ? 1 + amount : 1 - amount;
-    }
+    for (std::int64_t i = 0; i < count; ++i) values[i] *= 1 + width * (2 * uniform(random_bits(seed, begin + i)) - 1);
   });
 }
 

@@ -32,7 +32,7 @@ struct Draw {
 
 /// Fills `to`, the memory of input `value` of the truth graph.
 void fill_input(const Elements& to, const ir::Value& value, const Draw& draw, TensorHost& host);
-/// `to` (fp64) = `from` * (1 + amount or 1 - amount), the sign drawn by element.
+/// `to` (fp64) = `from` * (1 + amount * u), u drawn by element, uniform with mean 0 and mean square 1.
 void perturb(const Elements& from, const Elements& to, double amount, std::uint64_t seed, TensorHost& host);
 
 }  // namespace cudaagent::verify

@@ -8,8 +8,8 @@
 
 namespace cudaagent::verify {
 
-/// Elements below which work is not worth another thread.
-inline constexpr std::int64_t parallel_grain = 1 << 16;
+/// Elements below which work is not worth another thread: a pool on busy cores costs milliseconds to gather.
+inline constexpr std::int64_t parallel_grain = 1 << 20;
 
 /// Memory of one tensor; `type.device` plays no part.
 struct Elements {
