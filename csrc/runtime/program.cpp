@@ -1,9 +1,9 @@
-#include <atomic>
 #include <memory>
 
 #include "runtime/builder.h"
 #include "runtime/guards.h"
 #include "runtime/runtime.h"
+#include "runtime/shared_cell.h"
 
 namespace cudaagent::runtime {
 
@@ -67,7 +67,7 @@ class PlannedProgram : public Program {
   TensorHost& host_;
   const Guards guards_;
   const Blueprint print_;
-  std::atomic<std::shared_ptr<const Bound>> bound_;
+  SharedCell<const Bound> bound_;
 };
 
 }  // namespace

@@ -1,7 +1,6 @@
 // The process's optimized programs by handle.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <shared_mutex>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "pipeline.h"
+#include "runtime/shared_cell.h"
 
 namespace cudaagent::bridge {
 
@@ -17,7 +17,7 @@ struct LoadedProgram {
   std::unique_ptr<runtime::Program> program;
   std::string report;
   Device device;  ///< of the graph: the CUDA device it runs on, else the CPU
-  std::atomic<std::shared_ptr<const std::vector<Tensor>>> bound;
+  runtime::SharedCell<const std::vector<Tensor>> bound;
 };
 
 class Programs {
