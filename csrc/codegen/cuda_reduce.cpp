@@ -289,6 +289,7 @@ void ReduceWriter::write_partial_sums(WalkEmitter& emitter, std::int32_t reduce)
   emitter.declare_accumulator(text_, reduce, shape_.columns ? shape_.vector : 1);
   const std::string from = shape_.columns ? "group" : "lane", step = number(shape_.columns ? shape_.groups : shape_.lanes);
   text_.line("const auto join" + number(reduce) + " = " + emitter.join(reduce) + ";");
+  text_.directive("#pragma unroll 8");
   text_.open("for (int q = " + from + "; q < " + number(shape_.splits) + "; q += " + step + ")");
   if (shape_.columns) text_.open_unrolled("e", shape_.vector);
   const std::string e = shape_.columns ? "e" : "0";

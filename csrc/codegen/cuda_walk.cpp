@@ -75,7 +75,7 @@ std::string WalkEmitter::accumulator_start(std::int32_t reduce) const {
   const std::string start = reduce_identity(inst.reduce, accumulator_dtype(body_, inst));
   // The most negative 64-bit integer is an expression of another type than int64_t where that is long.
   if (!is_arg(inst.reduce)) return inst.dtype == DType::i64 ? "int64_t(" + start + ")" : start;
-  // A position past every other, so that a row of identities still answers with its first.
+  // A position past every other: nothing was found yet.
   const bool wide = body_.reduced() >= (std::int64_t{1} << 31);
   return accumulator_type(reduce) + "{" + start + (wide ? ", 0x7fffffffffffffffll}" : ", 0x7fffffff}");
 }
@@ -89,7 +89,7 @@ std::string WalkEmitter::join(std::int32_t reduce) const {
 
 std::string WalkEmitter::finish(std::int32_t reduce, const std::string& accumulator) const {
   const Inst& inst = at(body_, reduce);
-  if (is_arg(inst.reduce)) return "int64_t(" + accumulator + ".index)";
+  if (is_arg(inst.reduce)) return "ca::found(" + accumulator + ")";
   if (accumulator_dtype(body_, inst) == inst.dtype) return accumulator;
   return "ca::convert<" + ctype(inst.dtype) + ">(" + accumulator + ")";
 }
@@ -167,10 +167,9 @@ void WalkEmitter::emit_value(Text& text, std::int32_t id, const Scope& scope) {
       const std::string accumulator = accumulator_name(id) + (scope.walk.vector ? "[e]" : "[0]");
       const std::string value =
           "ca::convert<" + ctype(accumulator_dtype(body_, inst)) + ">(" + name(inst.operands[0]) + ")";
-      const std::string fresh =
-          is_arg(inst.reduce) ? accumulator_type(id) + "{" + value + ", " + scope.walk.position + "}" : value;
-      const std::string fn =
-          is_arg(inst.reduce) ? "ca::" + std::string(ir::reduce_kind_name(inst.reduce)) : reduce_function(inst.reduce);
+      const std::string fresh = is_arg(inst.reduce) ? value + ", " + scope.walk.position : value;
+      const std::string fn = is_arg(inst.reduce) ? "ca::" + std::string(ir::reduce_kind_name(inst.reduce)) + "_next"
+                                                 : reduce_function(inst.reduce);
       text.line(accumulator + " = " + fn + "(" + accumulator + ", " + fresh + ");");
       break;
     }

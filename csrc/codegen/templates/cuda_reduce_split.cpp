@@ -14,22 +14,23 @@ using schedule::Body;
 /// Below this a second kernel costs more than one unit's share of the row.
 constexpr std::int64_t least_row_bytes = 192 << 10;
 
-/// Blocks that the unsplit template would launch.
-std::int64_t unsplit_blocks(const Body& body, bool columns) {
-  if (!columns) return body.kept();
-  return ceil_div(body.kept(), 8 * vector_width(body, vector_axis(body, true), false));
-}
+/// Bytes of a row that one block of columns should read at once; half of it already wastes some of memory's speed.
+constexpr std::int64_t line_bytes = 128;
 
 int suits(const Body& original, const Target& target) {
   if (!original.has_reduction()) return 0;
   const Body body = collapse(original);
   const bool columns = reads_along_columns(body);
-  const std::int64_t blocks = unsplit_blocks(body, columns);
   const std::int64_t bytes = std::max<std::int64_t>(bytes_along(body, vector_axis(body, columns), true), 1);
-  const std::int64_t share = body.reduced() * bytes * (columns ? body.kept() / blocks : 1);
+  const std::int64_t row_bytes = body.reduced() * bytes;
+  if (columns) {
+    // A block of columns has few threads in flight, so several should share a unit.
+    const std::int64_t blocks = ceil_div(body.kept() * bytes, line_bytes);
+    return blocks < 4 * target.units && row_bytes / bytes * line_bytes > least_row_bytes ? 70 : 5;
+  }
   // A cluster of eight blocks covers moderately long rows in one kernel.
-  const std::int64_t reach = !columns && is_sm90(target) && body.reduced() * bytes <= (1 << 20) ? 8 : 1;
-  return blocks * reach < target.units / 2 && share > least_row_bytes ? 70 : 5;
+  const std::int64_t reach = is_sm90(target) && row_bytes <= (1 << 20) ? 8 : 1;
+  return body.kept() * reach < target.units / 2 && row_bytes > least_row_bytes ? 70 : 5;
 }
 
 Params defaults(const Body& original, const Target& target) {
@@ -42,12 +43,13 @@ Params defaults(const Body& original, const Target& target) {
   std::int64_t lanes = 256, groups = 1;
   if (columns) {
     lanes = std::min<std::int64_t>(32, power_of_two(ceil_div(body.kept(), vector)));
-    groups = 256 / lanes;
+    // Many lines: the last kernel joins the splits with one block's threads.
+    groups = 512 / lanes;
   }
   const std::int64_t blocks = columns ? ceil_div(body.kept(), lanes * vector) : ceil_div(body.kept(), groups);
   // What one block passes over at once; a split is several of these long.
   const std::int64_t stride = (columns ? groups : lanes * vector) * unroll;
-  const std::int64_t splits = std::clamp<std::int64_t>(ceil_div(units * 8, blocks), 1, ceil_div(body.reduced(), 2 * stride));
+  const std::int64_t splits = std::clamp<std::int64_t>(ceil_div(units * 2048 / (lanes * groups), blocks), 1, ceil_div(body.reduced(), 2 * stride));
   return {{"columns", columns}, {"lanes", lanes}, {"groups", groups}, {"vector", vector}, {"unroll", unroll}, {"splits", std::max<std::int64_t>(splits, 2)}};
 }
 
