@@ -19,11 +19,13 @@ CSRC = ROOT / "csrc"
 ROOMS = ["base", "ir", "profile", "rewrite", "schedule", "codegen", "jit", "runtime", "verify", "cache", "agent", "deploy"]
 
 # A room's public header is <room>/<room>.h. Besides, each part of base/base.h may be named alone; the primitives are a
-# vocabulary of their own; the judge and the spine speak to the driver through jit's owners.
+# vocabulary of their own; the judge and the spine speak to the driver through jit's owners; the bridge keeps programs in
+# the cell that programs keep their tensors in.
 ALSO_PUBLIC = {
     "base": {path.name for path in (CSRC / "base").glob("*.h")},
     "ir": {"prims.h"},
     "jit": {"device.h", "driver.h", "driver_handles.h"},
+    "runtime": {"shared_cell.h"},
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.MULTILINE)
