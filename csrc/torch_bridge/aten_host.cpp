@@ -6,10 +6,12 @@
 #include <ATen/ops/copy_ops.h>
 #include <ATen/record_function.h>
 #include <c10/core/Allocator.h>
+#include <c10/core/CPUAllocator.h>
 #include <c10/core/DeviceGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include "torch_bridge/aten_types.h"
+#include "torch_bridge/block_cache.h"
 #include "torch_bridge/extern_call.h"
 
 namespace cudaagent::bridge {
@@ -27,6 +29,16 @@ constexpr c10::DispatchKeySet indirect_keys =
 bool same_device(const c10::Device& actual, const Device& expected) {
   if (expected.type == DeviceType::cuda) return actual.is_cuda() && actual.index() == expected.index;
   return expected.type == DeviceType::cpu ? actual.is_cpu() : actual.is_meta();
+}
+
+Tensor empty_cpu(const TensorType& type, c10::ScalarType dtype) {
+  const std::size_t bytes = at::detail::computeStorageNbytes(type.dims, type.strides, c10::elementSize(dtype));
+  c10::Storage storage(c10::Storage::use_byte_size_t(), bytes, BlockCache::get().allocate(bytes),
+                       c10::GetCPUAllocator(), /*resizable=*/true);
+  auto impl = c10::make_intrusive<c10::TensorImpl>(std::move(storage), c10::DispatchKeySet(c10::DispatchKey::CPU),
+                                                   caffe2::TypeMeta::fromScalarType(dtype));
+  impl->set_sizes_and_strides(type.dims, type.strides);
+  return Tensor::adopt(impl.release());
 }
 
 }  // namespace
@@ -47,9 +59,7 @@ std::unique_ptr<ExternCall> AtenHost::prepare(const std::string& op, const std::
 
 Tensor AtenHost::empty(const TensorType& type) {
   const c10::ScalarType dtype = scalar_type(type.dtype);
-  if (type.device.type == DeviceType::cpu) {
-    return from_aten(at::Tensor(at::detail::empty_strided_cpu(type.dims, type.strides, dtype)));
-  }
+  if (type.device.type == DeviceType::cpu) return empty_cpu(type, dtype);
   const c10::Device device = aten_device(type.device);
   if (device.is_meta()) return from_aten(at::Tensor(at::detail::empty_strided_meta(type.dims, type.strides, dtype)));
   const c10::DeviceGuard guard(device);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import subprocess
 import sys
 import threading
@@ -527,6 +528,22 @@ def test_kernels_run_on_the_threads_of_torch() -> None:
         here = time.thread_time() - here
         others[threads] = (time.process_time() - everyone - here) / here
     assert others[1] < 0.1 and others[2] > 0.5
+
+
+def test_large_results_use_their_memory_again_and_only_when_it_is_free() -> None:
+    x = torch.randn(1 << 24)  # 64 MiB, which malloc would map anew at every call
+    program, _ = gelu_program(x)
+    torch.set_num_threads(1)
+    kept = program(x)[0]
+    expected = torch.nn.functional.gelu(x)
+    address = program(x)[0].data_ptr()
+    faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    assert program(x)[0].data_ptr() == address
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_minflt - faults < 1000
+    assert kept.data_ptr() != address
+    torch.testing.assert_close(kept, expected)
+    kept.resize_(1 << 25)
+    torch.testing.assert_close(kept[: 1 << 24], expected)
 
 
 def test_report_options_survey_and_version_are_json() -> None:
