@@ -49,17 +49,18 @@ Params defaults(const Body& original, const Target& target) {
   const std::int64_t blocks = columns ? ceil_div(body.kept(), lanes * vector) : ceil_div(body.kept(), groups);
   // What one block passes over at once; a split is several of these long.
   const std::int64_t stride = (columns ? groups : lanes * vector) * unroll;
-  const std::int64_t splits = std::clamp<std::int64_t>(ceil_div(units * 2048 / (lanes * groups), blocks), 1, ceil_div(body.reduced(), 2 * stride));
+  // One wave: 1024 threads a unit are resident whatever their registers, with 64 KiB on the way.
+  const std::int64_t splits = std::clamp<std::int64_t>(units * 1024 / (lanes * groups) / blocks, 1, ceil_div(body.reduced(), 2 * stride));
   return {{"columns", columns}, {"lanes", lanes}, {"groups", groups}, {"vector", vector}, {"unroll", unroll}, {"splits", std::max<std::int64_t>(splits, 2)}};
 }
 
 std::vector<Params> variants(const Body& body, const Target& target) {
   const Params base = defaults(body, target);
   std::vector<Params> result;
-  for (const std::int64_t divisor : {2, 4})
+  for (const std::int64_t factor : {2, 1})
     for (const std::int64_t unroll : {2, 4, 8}) {
       Params params = base;
-      params["splits"] = std::max<std::int64_t>(base.at("splits") / divisor, 2);
+      params["splits"] = base.at("splits") * factor;
       params["unroll"] = unroll;
       result.push_back(std::move(params));
     }
