@@ -1,6 +1,6 @@
 """Runs the acceptance models through optimize() on a device and prints error, coverage and time beside eager.
 
-    python -m benchmarks.check_models --device cuda --dtype bfloat16
+python -m benchmarks.check_models --device cuda --dtype bfloat16
 """
 
 from __future__ import annotations

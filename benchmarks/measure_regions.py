@@ -75,7 +75,11 @@ def kernel_summary(optimized: Any) -> dict[str, Any]:
     programs = [program for graph in report["graphs"] for program in graph["programs"]]
     regions = [region for program in programs for region in program["regions"]]
     return {
-        "generated": [f"{r['template']}:{json.dumps(r['candidate']['params'])}" for r in regions if r["kind"] == "generated"],
+        "generated": [
+            f"{r['template']}:{json.dumps(r['candidate']['params'])}" for r in regions if r["kind"] == "generated"
+        ],
+        "attempts": [region.get("attempts", []) for region in regions if region["kind"] == "generated"],
+        "verdicts": [region.get("verdict", {}) for region in regions if region["kind"] == "generated"],
         "extern": [f"{r['nodes']} {r.get('why', '')}" for r in regions if r["kind"] == "external"],
     }
 
@@ -129,12 +133,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=2.0, help="time a region on the CPU (default 2)")
     parser.add_argument("--no-compile", action="store_true", help="leave torch.compile out")
     parser.add_argument("--unproved", action="store_true", help="neither prove kernels nor drop slow ones")
+    parser.add_argument("--search", type=int, default=0, help="candidates to try for each kernel")
     parser.add_argument("--out", help="append each row as a JSON line to this file")
     args = parser.parse_args(argv)
     if args.device == "cpu":
         torch.set_num_threads(2)
     # With --unproved every kernel runs, so that a slow one shows; figures for the docs are made without it.
-    options = {"verify": False, "measure": False} if args.unproved else {}
+    options: dict[str, Any] = {"verify": False, "measure": False} if args.unproved else {"search": args.search}
     rows = []
     for region in REGIONS:
         if args.only and args.only not in region.name:

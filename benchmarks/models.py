@@ -41,7 +41,9 @@ class UNet(nn.Module):
 
     def __init__(self, width: int = 16) -> None:
         super().__init__()
-        self.down = nn.ModuleList([conv_block(3, width), conv_block(width, 2 * width), conv_block(2 * width, 4 * width)])
+        self.down = nn.ModuleList(
+            [conv_block(3, width), conv_block(width, 2 * width), conv_block(2 * width, 4 * width)]
+        )
         self.up = nn.ModuleList(
             [nn.ConvTranspose2d(4 * width, 2 * width, 2, stride=2), nn.ConvTranspose2d(2 * width, width, 2, stride=2)]
         )
@@ -63,7 +65,13 @@ class UNet(nn.Module):
 
 def mlp() -> nn.Module:
     return nn.Sequential(
-        nn.Linear(256, 512), nn.GELU(), nn.LayerNorm(512), nn.Linear(512, 512), nn.SiLU(), nn.Linear(512, 10), nn.Softmax(-1)
+        nn.Linear(256, 512),
+        nn.GELU(),
+        nn.LayerNorm(512),
+        nn.Linear(512, 512),
+        nn.SiLU(),
+        nn.Linear(512, 10),
+        nn.Softmax(-1),
     )
 
 
@@ -81,7 +89,11 @@ def bert() -> nn.Module:
 
     return BertModel(
         BertConfig(
-            vocab_size=1000, hidden_size=128, num_hidden_layers=2, num_attention_heads=4, intermediate_size=512,
+            vocab_size=1000,
+            hidden_size=128,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            intermediate_size=512,
             max_position_embeddings=128,
         )
     )
@@ -90,7 +102,18 @@ def bert() -> nn.Module:
 def gpt2() -> nn.Module:
     from transformers import GPT2Config, GPT2LMHeadModel
 
-    return GPT2LMHeadModel(GPT2Config(vocab_size=1000, n_embd=128, n_layer=2, n_head=4, n_positions=128, bos_token_id=0, eos_token_id=0, use_cache=False))
+    return GPT2LMHeadModel(
+        GPT2Config(
+            vocab_size=1000,
+            n_embd=128,
+            n_layer=2,
+            n_head=4,
+            n_positions=128,
+            bos_token_id=0,
+            eos_token_id=0,
+            use_cache=False,
+        )
+    )
 
 
 def image(batch: int, size: int) -> Callable[[str, torch.dtype], tuple[Any, ...]]:

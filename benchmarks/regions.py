@@ -123,16 +123,22 @@ REGIONS: tuple[Region, ...] = (
     softmax_4096(32768, 256),
     softmax_4096(131072, 64),
     Region("log_softmax 8192x50257", log_softmax, ((8192, 50257),), ((128, 50257),)),
-    Region("layer_norm 131072x1024", layer_norm, ((65536 * 2, 1024), (1024,), (1024,)), ((8192, 1024), (1024,), (1024,))),
+    Region(
+        "layer_norm 131072x1024", layer_norm, ((65536 * 2, 1024), (1024,), (1024,)), ((8192, 1024), (1024,), (1024,))
+    ),
     Region(
         "residual_layer_norm 65536x768",
         residual_layer_norm,
         ((65536, 768), (65536, 768), (768,), (768,)),
         ((8192, 768), (8192, 768), (768,), (768,)),
     ),
-    Region("rms_norm 32768x4096 bf16", rms_norm, ((32768, 4096), (4096,)), ((2048, 4096), (4096,)), None, torch.bfloat16),
+    Region(
+        "rms_norm 32768x4096 bf16", rms_norm, ((32768, 4096), (4096,)), ((2048, 4096), (4096,)), None, torch.bfloat16
+    ),
     Region("gelu 16384x16384", gelu, ((16384, 16384),), ((4096, 2048),)),
-    Region("bias_gelu 65536x3072 bf16", bias_gelu, ((65536, 3072), (3072,)), ((4096, 3072), (3072,)), None, torch.bfloat16),
+    Region(
+        "bias_gelu 65536x3072 bf16", bias_gelu, ((65536, 3072), (3072,)), ((4096, 3072), (3072,)), None, torch.bfloat16
+    ),
     Region(
         "residual_chain 128x256x56x56",
         residual_chain,
