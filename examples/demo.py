@@ -1,6 +1,6 @@
 """Optimizes a real network and shows what became of it: each region, its kernel, its error, and the times.
 
-    python examples/demo.py [resnet18 | mobilenet_v3_small | vit_b_16 | bert | gpt2 | ...]
+python examples/demo.py [resnet18 | mobilenet_v3_small | vit_b_16 | bert | gpt2 | ...]
 """
 
 from __future__ import annotations

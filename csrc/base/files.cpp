@@ -25,7 +25,8 @@ TempFolder::TempFolder() {
   if (error) root = "/tmp";
   std::string pattern = root + "/cudaagent-XXXXXX";
   if (!mkdtemp(pattern.data())) {
-    throw UserError("cannot make a folder in " + root + " (" + strerror(errno) + "); set TMPDIR to a folder you can write");
+    throw UserError("cannot make a folder in " + root + " (" + strerror(errno) +
+                    "); set TMPDIR to a folder you can write");
   }
   path_ = pattern;
 }

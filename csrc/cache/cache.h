@@ -1,9 +1,9 @@
 // Public header of the room `cache`: a content-addressed store of records and binaries.
 //
-// One entry, one file: magic, version, kind, lengths, the full key echoed, the payload, SHA-256 of all that. Written to a
-// temporary in the same folder, fsynced, renamed. A file that does not check out is a miss, never an error. Nothing is unpickled.
-// Layers: the user's writable store first, then read-only ones, the shipped kernels_cache/ last.
-// Shared objects are loaded only from the writable store: an imported layer can bring cubins and records, no host code.
+// One entry, one file: magic, version, kind, lengths, the full key echoed, the payload, SHA-256 of all that. Written to
+// a temporary in the same folder, fsynced, renamed. A file that does not check out is a miss, never an error. Nothing
+// is unpickled. Layers: the user's writable store first, then read-only ones, the shipped kernels_cache/ last. Shared
+// objects are loaded only from the writable store: an imported layer can bring cubins and records, no host code.
 #pragma once
 
 #include <cstdint>

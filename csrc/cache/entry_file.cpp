@@ -84,10 +84,14 @@ std::variant<Header, Damage> decode_header(const std::string& bytes) {
 
 std::string kind_name(Kind kind) {
   switch (kind) {
-    case Kind::record: return "record";
-    case Kind::binary: return "binary";
-    case Kind::host_binary: return "host_binary";
-    case Kind::graph: return "graph";
+    case Kind::record:
+      return "record";
+    case Kind::binary:
+      return "binary";
+    case Kind::host_binary:
+      return "host_binary";
+    case Kind::graph:
+      return "graph";
   }
   return "unknown";
 }

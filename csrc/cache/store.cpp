@@ -16,7 +16,8 @@ void complain(const std::string& folder, const std::string& reason) {
   static std::set<std::string> said;
   std::lock_guard lock(mutex);
   if (!said.insert(folder).second) return;
-  log(LogLevel::error, "the cache folder " + (folder.empty() ? "(none set)" : folder) + " cannot be written (" + reason +
+  log(LogLevel::error, "the cache folder " + (folder.empty() ? "(none set)" : folder) + " cannot be written (" +
+                           reason +
                            "), so kernels are compiled anew in every process; free some space or set "
                            "TORCH_CUDAAGENT_CACHE_DIR to another folder");
 }

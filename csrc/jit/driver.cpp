@@ -12,7 +12,7 @@ namespace {
 std::string open_driver(Driver& table) {
   void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (!library) return "no NVIDIA driver (libcuda.so.1 is not installed)";
-#define CUDAAGENT_LOAD(member, symbol, params)                                    \
+#define CUDAAGENT_LOAD(member, symbol, params)                                      \
   table.member = reinterpret_cast<decltype(table.member)>(dlsym(library, #symbol)); \
   if (!table.member) return "the NVIDIA driver is too old (no " #symbol "); version 525 or newer is needed";
   CUDAAGENT_DRIVER_FUNCTIONS(CUDAAGENT_LOAD)

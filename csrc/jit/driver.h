@@ -70,43 +70,44 @@ struct LaunchConfig {
 };
 
 // member, exported symbol, parameters
-#define CUDAAGENT_DRIVER_FUNCTIONS(X)                                                                    \
-  X(init, cuInit, (unsigned flags))                                                                      \
-  X(driver_version, cuDriverGetVersion, (int* version))                                                  \
-  X(device_get, cuDeviceGet, (CUdevice * device, int ordinal))                                           \
-  X(device_count, cuDeviceGetCount, (int* count))                                                        \
-  X(device_name, cuDeviceGetName, (char* name, int length, CUdevice device))                             \
-  X(device_attribute, cuDeviceGetAttribute, (int* value, int attribute, CUdevice device))                \
-  X(primary_retain, cuDevicePrimaryCtxRetain, (CUcontext * context, CUdevice device))                    \
-  X(primary_release, cuDevicePrimaryCtxRelease_v2, (CUdevice device))                                    \
-  X(context_get, cuCtxGetCurrent, (CUcontext * context))                                                 \
-  X(context_set, cuCtxSetCurrent, (CUcontext context))                                                   \
-  X(context_synchronize, cuCtxSynchronize, ())                                                           \
-  X(module_load, cuModuleLoadData, (CUmodule * module, const void* image))                               \
-  X(module_unload, cuModuleUnload, (CUmodule module))                                                    \
-  X(module_function, cuModuleGetFunction, (CUfunction * function, CUmodule module, const char* name))    \
-  X(function_set, cuFuncSetAttribute, (CUfunction function, int attribute, int value))                   \
-  X(function_get, cuFuncGetAttribute, (int* value, int attribute, CUfunction function))                  \
+#define CUDAAGENT_DRIVER_FUNCTIONS(X)                                                                         \
+  X(init, cuInit, (unsigned flags))                                                                           \
+  X(driver_version, cuDriverGetVersion, (int* version))                                                       \
+  X(device_get, cuDeviceGet, (CUdevice * device, int ordinal))                                                \
+  X(device_count, cuDeviceGetCount, (int* count))                                                             \
+  X(device_name, cuDeviceGetName, (char* name, int length, CUdevice device))                                  \
+  X(device_attribute, cuDeviceGetAttribute, (int* value, int attribute, CUdevice device))                     \
+  X(primary_retain, cuDevicePrimaryCtxRetain, (CUcontext * context, CUdevice device))                         \
+  X(primary_release, cuDevicePrimaryCtxRelease_v2, (CUdevice device))                                         \
+  X(context_get, cuCtxGetCurrent, (CUcontext * context))                                                      \
+  X(context_set, cuCtxSetCurrent, (CUcontext context))                                                        \
+  X(context_synchronize, cuCtxSynchronize, ())                                                                \
+  X(module_load, cuModuleLoadData, (CUmodule * module, const void* image))                                    \
+  X(module_unload, cuModuleUnload, (CUmodule module))                                                         \
+  X(module_function, cuModuleGetFunction, (CUfunction * function, CUmodule module, const char* name))         \
+  X(function_set, cuFuncSetAttribute, (CUfunction function, int attribute, int value))                        \
+  X(function_get, cuFuncGetAttribute, (int* value, int attribute, CUfunction function))                       \
   X(launch, cuLaunchKernelEx, (const LaunchConfig* config, CUfunction function, void** params, void** extra)) \
-  X(allocate, cuMemAlloc_v2, (CUdeviceptr * pointer, std::size_t bytes))                                 \
-  X(free, cuMemFree_v2, (CUdeviceptr pointer))                                                           \
-  X(copy_to_device, cuMemcpyHtoD_v2, (CUdeviceptr to, const void* from, std::size_t bytes))              \
-  X(copy_to_host, cuMemcpyDtoH_v2, (void* to, CUdeviceptr from, std::size_t bytes))                      \
-  X(copy_to_device_async, cuMemcpyHtoDAsync_v2, (CUdeviceptr to, const void* from, std::size_t bytes, CUstream stream)) \
-  X(fill, cuMemsetD8_v2, (CUdeviceptr to, unsigned char value, std::size_t bytes))                       \
-  X(fill_async, cuMemsetD8Async, (CUdeviceptr to, unsigned char value, std::size_t bytes, CUstream stream)) \
-  X(stream_create, cuStreamCreate, (CUstream * stream, unsigned flags))                                  \
-  X(stream_destroy, cuStreamDestroy_v2, (CUstream stream))                                               \
-  X(stream_synchronize, cuStreamSynchronize, (CUstream stream))                                          \
-  X(stream_is_capturing, cuStreamIsCapturing, (CUstream stream, int* status))                            \
-  X(event_create, cuEventCreate, (CUevent * event, unsigned flags))                                      \
-  X(event_destroy, cuEventDestroy_v2, (CUevent event))                                                   \
-  X(event_record, cuEventRecord, (CUevent event, CUstream stream))                                       \
-  X(event_synchronize, cuEventSynchronize, (CUevent event))                                              \
-  X(event_elapsed, cuEventElapsedTime, (float* milliseconds, CUevent start, CUevent end))                \
-  X(error_name, cuGetErrorName, (CUresult error, const char** name))                                     \
-  X(error_string, cuGetErrorString, (CUresult error, const char** text))                                 \
-  X(occupancy, cuOccupancyMaxActiveBlocksPerMultiprocessor,                                              \
+  X(allocate, cuMemAlloc_v2, (CUdeviceptr * pointer, std::size_t bytes))                                      \
+  X(free, cuMemFree_v2, (CUdeviceptr pointer))                                                                \
+  X(copy_to_device, cuMemcpyHtoD_v2, (CUdeviceptr to, const void* from, std::size_t bytes))                   \
+  X(copy_to_host, cuMemcpyDtoH_v2, (void* to, CUdeviceptr from, std::size_t bytes))                           \
+  X(copy_to_device_async, cuMemcpyHtoDAsync_v2,                                                               \
+    (CUdeviceptr to, const void* from, std::size_t bytes, CUstream stream))                                   \
+  X(fill, cuMemsetD8_v2, (CUdeviceptr to, unsigned char value, std::size_t bytes))                            \
+  X(fill_async, cuMemsetD8Async, (CUdeviceptr to, unsigned char value, std::size_t bytes, CUstream stream))   \
+  X(stream_create, cuStreamCreate, (CUstream * stream, unsigned flags))                                       \
+  X(stream_destroy, cuStreamDestroy_v2, (CUstream stream))                                                    \
+  X(stream_synchronize, cuStreamSynchronize, (CUstream stream))                                               \
+  X(stream_is_capturing, cuStreamIsCapturing, (CUstream stream, int* status))                                 \
+  X(event_create, cuEventCreate, (CUevent * event, unsigned flags))                                           \
+  X(event_destroy, cuEventDestroy_v2, (CUevent event))                                                        \
+  X(event_record, cuEventRecord, (CUevent event, CUstream stream))                                            \
+  X(event_synchronize, cuEventSynchronize, (CUevent event))                                                   \
+  X(event_elapsed, cuEventElapsedTime, (float* milliseconds, CUevent start, CUevent end))                     \
+  X(error_name, cuGetErrorName, (CUresult error, const char** name))                                          \
+  X(error_string, cuGetErrorString, (CUresult error, const char** text))                                      \
+  X(occupancy, cuOccupancyMaxActiveBlocksPerMultiprocessor,                                                   \
     (int* blocks, CUfunction function, int block_size, std::size_t shared_bytes))
 
 struct Driver {
@@ -131,8 +132,8 @@ Rejection driver_rejection(CUresult result, const char* call);
 
 /// Every driver call goes through one of these two.
 #define CUDAAGENT_CHECK(call) ::cudaagent::jit::check_driver((call), #call, __FILE__, __LINE__)
-#define CUDAAGENT_CHECK_OR_REJECT(call)                                                                \
-  do {                                                                                                 \
+#define CUDAAGENT_CHECK_OR_REJECT(call)                                                                          \
+  do {                                                                                                           \
     if (const int cudaagent_result = (call)) return ::cudaagent::jit::driver_rejection(cudaagent_result, #call); \
   } while (false)
 

@@ -1,5 +1,5 @@
-// Owners of driver objects. Each is made with the device's primary context current, releases in its destructor, moves and
-// does not copy. A destructor ignores the driver's answer: at process exit the driver may already be gone.
+// Owners of driver objects. Each is made with the device's primary context current, releases in its destructor, moves
+// and does not copy. A destructor ignores the driver's answer: at process exit the driver may already be gone.
 #pragma once
 
 #include <utility>

@@ -18,19 +18,34 @@ namespace {
 // reads, and let comparisons, selects and libmvec calls vectorise. NaN, infinities and signed zeros keep their meaning.
 // Kernels use no exceptions, no RTTI and no C++ runtime, so that one costs g++ 40 ms rather than 300.
 const std::vector<std::string>& compile_flags() {
-  static const std::vector<std::string> flags = {
-      "-std=c++20",        "-O3",           "-march=native",          "-fPIC",           "-fno-math-errno",
-      "-fno-trapping-math", "-ffp-contract=off", "-fwrapv",    "-fno-exceptions", "-fno-rtti",
-      "-fno-semantic-interposition", "-fno-plt", "-fno-asynchronous-unwind-tables", "-w"};
+  static const std::vector<std::string> flags = {"-std=c++20",
+                                                 "-O3",
+                                                 "-march=native",
+                                                 "-fPIC",
+                                                 "-fno-math-errno",
+                                                 "-fno-trapping-math",
+                                                 "-ffp-contract=off",
+                                                 "-fwrapv",
+                                                 "-fno-exceptions",
+                                                 "-fno-rtti",
+                                                 "-fno-semantic-interposition",
+                                                 "-fno-plt",
+                                                 "-fno-asynchronous-unwind-tables",
+                                                 "-w"};
   return flags;
 }
 
 const std::vector<std::string>& link_flags() {
-  static const std::vector<std::string> flags = {"-shared",     "-nostdlib", "-Wl,--as-needed", "-Wl,--no-undefined",
+  static const std::vector<std::string> flags = {"-shared",
+                                                 "-nostdlib",
+                                                 "-Wl,--as-needed",
+                                                 "-Wl,--no-undefined",
 #if defined(__x86_64__)
                                                  "-lmvec",
 #endif
-                                                 "-lm",         "-lc",       "-lgcc"};
+                                                 "-lm",
+                                                 "-lc",
+                                                 "-lgcc"};
   return flags;
 }
 

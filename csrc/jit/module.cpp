@@ -59,7 +59,8 @@ class CudaModule : public Module {
     int shared = 0;
     CUDAAGENT_CHECK(d.function_get(&shared, cu::function_shared_bytes, function));
     CUDAAGENT_CHECK(d.function_set(function, cu::function_max_dynamic_shared, shared_limit_ - shared));
-    // Clusters above 8 blocks exist from sm_90 on; an older card refuses the attribute and no kernel there asks for one.
+    // Clusters above 8 blocks exist from sm_90 on; an older card refuses the attribute and no kernel there asks for
+    // one.
     static_cast<void>(d.function_set(function, cu::function_non_portable_cluster, 1));
     return function;
   }

@@ -15,7 +15,6 @@ struct Finished {
 
 /// `argv[0]` is looked up in PATH. The child gets exactly `environment`, a process group of its own (a Ctrl-C meant for
 /// the caller does not reach it), and no input.
-Finished run_process(const std::vector<std::string>& argv, const std::vector<std::string>& environment,
-                     double limit_s);
+Finished run_process(const std::vector<std::string>& argv, const std::vector<std::string>& environment, double limit_s);
 
 }  // namespace cudaagent::jit

@@ -145,7 +145,8 @@ TEST_F(DriverOnGpu, RefusedLaunchIsARejectionWithTheDriversName) {
   void* pointers[] = {reinterpret_cast<void*>(memory_.get())};
   auto launched = launch_cuda(module->kernel("k"), launch, pointers, nullptr);
   ASSERT_FALSE(launched.ok());
-  EXPECT_NE(launched.rejection().reason.find("CUDA_ERROR_INVALID_VALUE"), std::string::npos) << launched.rejection().reason;
+  EXPECT_NE(launched.rejection().reason.find("CUDA_ERROR_INVALID_VALUE"), std::string::npos)
+      << launched.rejection().reason;
   EXPECT_THROW(module->kernel("absent"), InternalError);
   launch.grid[0] = 0;
   EXPECT_TRUE(launch_cuda(module->kernel("k"), launch, pointers, nullptr).ok());

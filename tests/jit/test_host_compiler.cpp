@@ -71,7 +71,8 @@ extern "C" void k(void* const* args, long begin, long end) {
   const double* x = (const double*)args[0];
   double* y = (double*)args[1];
   for (long i = begin; i < end; ++i) y[i] = x[i] != x[i] ? 1.0 : (x[i] - x[i]) + x[i] * 0.0;
-})"), {}, options());
+})"),
+                        {}, options());
   ASSERT_TRUE(binary.ok());
   auto module = load(binary.value(), Device{});
   ASSERT_TRUE(module.ok());
@@ -183,10 +184,14 @@ TEST(ToolchainKey, DependsOnTheCompilerAndThePrelude) {
   codegen::Target host;
   std::string bare = toolchain_key(host, with);
   EXPECT_EQ(bare, toolchain_key(host, with));
-  { std::ofstream(pattern + "/" + codegen::prelude_name(codegen::Language::host)) << "// text\n"; }
+  {
+    std::ofstream(pattern + "/" + codegen::prelude_name(codegen::Language::host)) << "// text\n";
+  }
   std::string one = toolchain_key(host, with);
   EXPECT_NE(bare, one);
-  { std::ofstream(pattern + "/included_by_it.h") << "// more\n"; }
+  {
+    std::ofstream(pattern + "/included_by_it.h") << "// more\n";
+  }
   EXPECT_NE(one, toolchain_key(host, with));
   Options other = options();
   other.cxx = "no-such-compiler";

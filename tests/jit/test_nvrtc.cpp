@@ -1,5 +1,5 @@
-// Needs no GPU. The environment variable CUDAAGENT_NVRTC names libnvrtc; without it, or a copy on the loader's path, the
-// tests that compile are skipped.
+// Needs no GPU. The environment variable CUDAAGENT_NVRTC names libnvrtc; without it, or a copy on the loader's path,
+// the tests that compile are skipped.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -47,7 +47,10 @@ TEST_F(NvrtcTest, CompilesToACubinForEveryArchitecture) {
   for (const char* arch : {"sm_80", "sm_90a", "sm_100a"}) {
     auto binary = compile(source(kernel_text), target(arch), options);
     ASSERT_TRUE(binary.ok()) << arch << binary.rejection().log;
-    EXPECT_EQ(binary.value().image.substr(0, 4), "\x7f" "ELF") << arch;
+    EXPECT_EQ(binary.value().image.substr(0, 4),
+              "\x7f"
+              "ELF")
+        << arch;
     ASSERT_EQ(binary.value().resources.size(), 1u) << arch;
     EXPECT_EQ(binary.value().resources[0].kernel, "reverse");
     EXPECT_GT(binary.value().resources[0].registers, 0);
@@ -66,7 +69,8 @@ extern "C" __global__ void __launch_bounds__(1024) wide(const float* x, float* y
   float sum = 0;
   #pragma unroll
   for (int i = 0; i < 100; ++i) { sum += a[i]; y[i * n + threadIdx.x] = sum * a[99 - i]; }
-})"), target("sm_90a"), options);
+})"),
+                        target("sm_90a"), options);
   ASSERT_TRUE(binary.ok()) << binary.rejection().log;
   ASSERT_EQ(binary.value().resources.size(), 1u);
   EXPECT_GT(binary.value().resources[0].spill_bytes, 0);
@@ -90,8 +94,12 @@ TEST_F(NvrtcTest, RefusalCarriesLogAndSource) {
 TEST_F(NvrtcTest, HeadersOfThePreludeFolderAreFound) {
   std::string pattern = std::filesystem::temp_directory_path().string() + "/jit-test-XXXXXX";
   ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-  { std::ofstream(pattern + "/one.cuh") << "#include \"two.cuh\"\n"; }
-  { std::ofstream(pattern + "/two.cuh") << "#define FACTOR 3.0f\n"; }
+  {
+    std::ofstream(pattern + "/one.cuh") << "#include \"two.cuh\"\n";
+  }
+  {
+    std::ofstream(pattern + "/two.cuh") << "#define FACTOR 3.0f\n";
+  }
   options.prelude_dir = pattern;
   auto binary = compile(source("#include \"one.cuh\"\nextern \"C\" __global__ void k(float* x) { *x *= FACTOR; }"),
                         target("sm_90a"), options);

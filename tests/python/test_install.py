@@ -47,7 +47,7 @@ def test_importing_first_registers_once_too(tmp_path: pathlib.Path) -> None:
 
 
 def test_alias_is_the_same_package(tmp_path: pathlib.Path) -> None:
-    code = "import cudaagent, torch_cudaagent; print(cudaagent.optimize is torch_cudaagent.optimize, cudaagent.__version__)"
+    code = "import cudaagent, torch_cudaagent as t; print(cudaagent.optimize is t.optimize, cudaagent.__version__)"
     assert run(code, tmp_path) == f"True {importlib.metadata.version('torch_cudaagent')}"
 
 
@@ -58,7 +58,9 @@ def test_command_is_there() -> None:
 
 
 def test_native_files_are_beside_the_library(tmp_path: pathlib.Path) -> None:
-    code = "from torch_cudaagent import library; import json; print(json.dumps([str(library.folder()), library.paths()]))"
+    code = (
+        "from torch_cudaagent import library; import json; print(json.dumps([str(library.folder()), library.paths()]))"
+    )
     folder, paths = json.loads(run(code, tmp_path))
     assert (pathlib.Path(folder) / "libtorch_cudaagent.so").is_file()
     assert pathlib.Path(paths["judge_path"]).parent == pathlib.Path(folder)

@@ -16,11 +16,24 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 CSRC = ROOT / "csrc"
 
 # In the design's order: a room includes only rooms before it.
-ROOMS = ["base", "ir", "profile", "rewrite", "schedule", "codegen", "jit", "runtime", "verify", "cache", "agent", "deploy"]
+ROOMS = [
+    "base",
+    "ir",
+    "profile",
+    "rewrite",
+    "schedule",
+    "codegen",
+    "jit",
+    "runtime",
+    "verify",
+    "cache",
+    "agent",
+    "deploy",
+]
 
 # A room's public header is <room>/<room>.h. Besides, each part of base/base.h may be named alone; the primitives are a
-# vocabulary of their own; the judge and the spine speak to the driver through jit's owners; the bridge keeps programs in
-# the cell that programs keep their tensors in.
+# vocabulary of their own; the judge and the spine speak to the driver through jit's owners; the bridge keeps programs
+# in the cell that programs keep their tensors in.
 ALSO_PUBLIC = {
     "base": {path.name for path in (CSRC / "base").glob("*.h")},
     "ir": {"prims.h"},
@@ -97,7 +110,12 @@ def test_torch_headers_stay_in_the_bridge() -> None:
 
 def test_no_cuda_header_and_no_python_header() -> None:
     foreign = re.compile(r"^(cuda(?!agent)|nvrtc|cupti|cublas|cudnn|Python\.h|pybind11|torch/extension)")
-    wrong = [f"{path.relative_to(ROOT)} includes {name}" for path in sources(CSRC) for name in includes(path) if foreign.match(name)]
+    wrong = [
+        f"{path.relative_to(ROOT)} includes {name}"
+        for path in sources(CSRC)
+        for name in includes(path)
+        if foreign.match(name)
+    ]
     assert wrong == []
 
 
@@ -139,7 +157,9 @@ def native() -> pathlib.Path:
 
 def test_library_exports_nothing_of_ours(native: pathlib.Path) -> None:
     """Only what the C++ ABI shares between libraries: weak and unique symbols of torch's and the standard library's."""
-    output = subprocess.run(["nm", "-D", "-C", "--defined-only", str(native)], capture_output=True, text=True, check=True).stdout
+    output = subprocess.run(
+        ["nm", "-D", "-C", "--defined-only", str(native)], capture_output=True, text=True, check=True
+    ).stdout
     strong, ours = [], []
     for line in output.splitlines():
         _, kind, name = line.split(maxsplit=2)
