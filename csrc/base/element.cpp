@@ -1,5 +1,6 @@
 #include "base/element.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -22,45 +23,25 @@ void put(void* data, T value) {
   std::memcpy(data, &value, sizeof value);
 }
 
-/// A 16-bit IEEE-like format.
+/// Rounds to a 16-bit IEEE-like format.
 template <int mantissa, int exponent>
-struct Small {
-  static constexpr int bias = (1 << (exponent - 1)) - 1;
-  static constexpr std::uint16_t infinity = ((1 << exponent) - 1) << mantissa;
-
-  static double load(std::uint16_t bits) {
-    const bool negative = bits >> 15;
-    const int e = bits >> mantissa & ((1 << exponent) - 1);
-    const int m = bits & ((1 << mantissa) - 1);
-    double value;
-    if (e == (1 << exponent) - 1) {
-      value = m ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity();
-    } else if (e == 0) {
-      value = std::ldexp(m, 1 - bias - mantissa);
-    } else {
-      value = std::ldexp(m + (1 << mantissa), e - bias - mantissa);
-    }
-    return negative ? -value : value;
+std::uint16_t round_to(double value) {
+  constexpr int bias = (1 << (exponent - 1)) - 1, dropped = 52 - mantissa;
+  constexpr std::uint64_t infinity = ((1u << exponent) - 1) << mantissa;
+  const auto bits = std::bit_cast<std::uint64_t>(value);
+  const auto sign = static_cast<std::uint16_t>(bits >> 63 << 15);
+  if (std::isnan(value)) return sign | static_cast<std::uint16_t>(infinity | 1 << (mantissa - 1));
+  const double magnitude = std::fabs(value);
+  // Below the normal numbers: in units of the last place; the default rounding mode is to nearest even.
+  if (magnitude < std::ldexp(1.0, 1 - bias)) {
+    return sign | static_cast<std::uint16_t>(std::nearbyint(std::ldexp(magnitude, bias - 1 + mantissa)));
   }
-
-  static std::uint16_t store(double value) {
-    const std::uint16_t sign = std::signbit(value) ? 0x8000 : 0;
-    if (std::isnan(value)) return sign | infinity | 1 << (mantissa - 1);
-    const double magnitude = std::fabs(value);
-    if (std::isinf(magnitude)) return sign | infinity;
-    if (magnitude == 0) return sign;
-    int e = 0;
-    std::frexp(magnitude, &e);
-    const int stored = std::max(e - 1, 1 - bias);
-    if (stored > bias) return sign | infinity;
-    // In units of the last place; the default rounding mode is to nearest even, and a carry moves into the exponent.
-    const int units = static_cast<int>(std::nearbyint(std::ldexp(magnitude, mantissa - stored)));
-    const int bits = e - 1 < 1 - bias ? units : ((stored + bias) << mantissa) + units - (1 << mantissa);
-    return sign | static_cast<std::uint16_t>(std::min<int>(bits, infinity));
-  }
-};
-using Half = Small<10, 5>;
-using BFloat = Small<7, 8>;
+  // A carry out of the mantissa moves into the exponent, and past the largest number into infinity.
+  const std::uint64_t plain = bits & ~(std::uint64_t{1} << 63);
+  const std::uint64_t half = (std::uint64_t{1} << (dropped - 1)) - 1 + (plain >> dropped & 1);
+  const std::uint64_t rounded = ((plain + half) >> dropped) - (std::uint64_t{1023 - bias} << mantissa);
+  return sign | static_cast<std::uint16_t>(std::min(rounded, infinity));
+}
 
 }  // namespace
 
@@ -68,8 +49,8 @@ double load_element(const void* data, DType dtype) {
   switch (dtype) {
     case DType::f32: return get<float>(data);
     case DType::f64: return get<double>(data);
-    case DType::f16: return Half::load(get<std::uint16_t>(data));
-    case DType::bf16: return BFloat::load(get<std::uint16_t>(data));
+    case DType::f16: return half_value(get<std::uint16_t>(data));
+    case DType::bf16: return bfloat16_value(get<std::uint16_t>(data));
     default: return static_cast<double>(load_integer(data, dtype));
   }
 }
@@ -78,8 +59,8 @@ void store_element(void* data, DType dtype, double value) {
   switch (dtype) {
     case DType::f32: return put(data, static_cast<float>(value));
     case DType::f64: return put(data, value);
-    case DType::f16: return put(data, Half::store(value));
-    case DType::bf16: return put(data, BFloat::store(value));
+    case DType::f16: return put(data, round_to<10, 5>(value));
+    case DType::bf16: return put(data, round_to<7, 8>(value));
     case DType::i8: return put(data, static_cast<std::int8_t>(value));
     case DType::i16: return put(data, static_cast<std::int16_t>(value));
     case DType::i32: return put(data, static_cast<std::int32_t>(value));
@@ -99,6 +80,16 @@ std::int64_t load_integer(const void* data, DType dtype) {
     case DType::u8: return get<std::uint8_t>(data);
     case DType::b8: return get<std::uint8_t>(data) != 0;
     default: throw InternalError(std::string("load_integer: no integer in ") + dtype_name(dtype));
+  }
+}
+
+double largest_finite(DType dtype) {
+  switch (dtype) {
+    case DType::f32: return std::numeric_limits<float>::max();
+    case DType::f64: return std::numeric_limits<double>::max();
+    case DType::f16: return 65504;
+    case DType::bf16: return 0x1.fep127;
+    default: throw InternalError(std::string("largest_finite: not a float type: ") + dtype_name(dtype));
   }
 }
 

@@ -7,12 +7,24 @@ namespace cudaagent::verify {
 
 namespace {
 
-template <class T>
-void load_run(const std::byte* at, std::int64_t count, std::int64_t step, double* out) {
+template <class T, class Convert>
+void load_run(const std::byte* at, std::int64_t count, std::int64_t step, double* out, const Convert& convert) {
   for (std::int64_t i = 0; i < count; ++i) {
     T value;
     std::memcpy(&value, at + i * step, sizeof value);
-    out[i] = static_cast<double>(value);
+    out[i] = convert(value);
+  }
+}
+
+void load_run_of(DType dtype, const std::byte* at, std::int64_t count, std::int64_t step, double* out) {
+  const auto widen = [](auto value) { return static_cast<double>(value); };
+  switch (dtype) {
+    case DType::f32: return load_run<float>(at, count, step, out, widen);
+    case DType::f64: return load_run<double>(at, count, step, out, widen);
+    case DType::f16: return load_run<std::uint16_t>(at, count, step, out, half_value);
+    case DType::bf16: return load_run<std::uint16_t>(at, count, step, out, bfloat16_value);
+    default:
+      for (std::int64_t i = 0; i < count; ++i) out[i] = load_element(at + i * step, dtype);
   }
 }
 
@@ -54,11 +66,7 @@ void for_each_run(const TensorType& type, std::int64_t begin, std::int64_t count
 void read_elements(const Elements& from, std::int64_t begin, std::int64_t count, double* out) {
   for_each_run(from.type, begin, count,
                [&](std::int64_t first, std::int64_t offset, std::int64_t length, std::int64_t step) {
-                 const std::byte* at = from.data + offset;
-                 double* to = out + (first - begin);
-                 if (from.type.dtype == DType::f32) return load_run<float>(at, length, step, to);
-                 if (from.type.dtype == DType::f64) return load_run<double>(at, length, step, to);
-                 for (std::int64_t i = 0; i < length; ++i) to[i] = load_element(at + i * step, from.type.dtype);
+                 load_run_of(from.type.dtype, from.data + offset, length, step, out + (first - begin));
                });
 }
 

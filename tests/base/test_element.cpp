@@ -30,6 +30,16 @@ TEST(Element, EveryHalfPatternRoundTrips) {
   }
 }
 
+TEST(Element, HalfValues) {
+  const auto value = [](std::uint16_t bits) { return load_element(&bits, DType::f16); };
+  EXPECT_EQ(value(0x3c00), 1);
+  EXPECT_EQ(value(0xc000), -2);
+  EXPECT_EQ(value(0x7bff), 65504);
+  EXPECT_EQ(value(0x0001), 0x1p-24);
+  EXPECT_EQ(value(0x8400), -0x1p-14);
+  EXPECT_EQ(value(0x7c00), std::numeric_limits<double>::infinity());
+}
+
 TEST(Element, BFloatIsTheTopOfAFloat) {
   const float value = -3.1415f;
   std::uint32_t bits = 0;
@@ -52,6 +62,9 @@ TEST(Element, RoundsToNearestEven) {
   EXPECT_EQ(stored16(DType::f16, -0.0), 0x8000);
   EXPECT_EQ(stored16(DType::f16, 0x1p-14 - 0x1p-26), 0x0400);
   EXPECT_EQ(stored16(DType::bf16, std::numeric_limits<double>::max()), 0x7f80);
+  EXPECT_EQ(stored16(DType::bf16, -std::numeric_limits<double>::infinity()), 0xff80);
+  EXPECT_EQ(stored16(DType::f16, largest_finite(DType::f16)), 0x7bff);
+  EXPECT_EQ(stored16(DType::bf16, largest_finite(DType::bf16)), 0x7f7f);
 }
 
 TEST(Element, Integers) {

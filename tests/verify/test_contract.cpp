@@ -100,6 +100,9 @@ TEST_F(Contract, NaNAndInfinityAreEagersOrTruths) {
   EXPECT_EQ(compare_to({1}, {infinity}, {infinity}, {1e30}).failure, "");
   EXPECT_EQ(compare_to({1}, {1e30}, {infinity}, {1e30}, 1e-6).failure, "");
   EXPECT_NE(compare_to({1}, {nan}, {infinity}, {1e30}).failure, "");
+  // Truth itself lies beyond the output's range.
+  EXPECT_EQ(compare_to({1}, {infinity}, {nan}, {1e300}).failure, "");
+  EXPECT_NE(compare_to({1}, {-infinity}, {nan}, {1e300}).failure, "");
 }
 
 TEST_F(Contract, Floors) {
