@@ -18,6 +18,7 @@ import torch
 from torch import nn
 from torch._C._dynamo.eval_frame import reset_code
 from torch._dynamo import exc
+from torch._dynamo.convert_frame import compile_lock
 
 from .backend import Backend
 from .options import Options
@@ -34,6 +35,7 @@ switch = _Switch()
 _DYNAMO = {
     "allow_rnn": True,  # keep recurrent layers in the graph; rnn.py sees that they are not unrolled
     "specialize_float": True,  # a Python float is part of the program, not a tensor
+    "skip_nnmodule_hook_guards": False,  # a hook added later counts
 }
 _RECOMPILE_LIMIT = 32
 
@@ -50,7 +52,8 @@ class _Callback:
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         config = torch._dynamo.config
         limit = max(config.recompile_limit, _RECOMPILE_LIMIT)
-        with config.patch(_DYNAMO | {"recompile_limit": limit}):
+        # Dynamo takes this lock a moment later; two threads must not undo each other's patch.
+        with compile_lock, config.patch(_DYNAMO | {"recompile_limit": limit}):
             return self._torchdynamo_orig_backend(*arguments, **keywords)
 
     def __getattr__(self, name: str) -> Any:
