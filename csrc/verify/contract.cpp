@@ -70,7 +70,7 @@ struct Part {
   double kernel_max = 0, eager_max = 0, truth_max = 0;
   std::int64_t mismatches = 0;
   std::int64_t first_mismatch = -1;
-  double mismatch_kernel = 0, mismatch_eager = 0;
+  double mismatch_kernel = 0, mismatch_eager = 0, mismatch_truth = 0;
 
   void merge(const Part& other) {
     total.add(other.total);
@@ -84,6 +84,7 @@ struct Part {
       first_mismatch = other.first_mismatch;
       mismatch_kernel = other.mismatch_kernel;
       mismatch_eager = other.mismatch_eager;
+      mismatch_truth = other.mismatch_truth;
     }
   }
 };
@@ -152,7 +153,9 @@ class Walk {
       part_.truth_max = std::max(part_.truth_max, std::fabs(t));
       if (eager_finite) return;
     }
-    // Where eager overflows on the way and fp64 does not, either is right; fp64 may still be beyond the output's range.
+    // Where eager overflows on the way and fp64 does not, the kernel may overflow as well, to infinity or NaN.
+    if (std::isfinite(t) && !std::isfinite(e)) return;
+    // And fp64 may lie beyond the output's range.
     const Class own = classify(k);
     const double rounded = std::fabs(t) > overflow_ ? std::copysign(std::numeric_limits<double>::infinity(), t) : t;
     if (own == classify(e) || own == classify(t) || own == classify(rounded)) return;
@@ -160,6 +163,7 @@ class Walk {
       part_.first_mismatch = index;
       part_.mismatch_kernel = k;
       part_.mismatch_eager = e;
+      part_.mismatch_truth = t;
     }
   }
 
@@ -241,7 +245,7 @@ Comparison judge_part(const Part& part, Rows rows, double floor, double smallest
   if (part.mismatches > 0) {
     found.failure = "NaN or infinity differs from eager in " + std::to_string(part.mismatches) + " elements: element " +
                     std::to_string(part.first_mismatch) + " is " + number(part.mismatch_kernel) + ", eager has " +
-                    number(part.mismatch_eager);
+                    number(part.mismatch_eager) + ", fp64 " + number(part.mismatch_truth);
   }
   return found;
 }
