@@ -60,7 +60,7 @@ class _Callback:
         return getattr(self._torchdynamo_orig_backend, name)
 
 
-def compile_function(function: Callable[..., Any], backend: Backend) -> Callable[..., Any]:
+def compile_function(function: Callable[..., Any], backend: Any) -> Callable[..., Any]:
     """`function` through Dynamo and `backend`."""
     context = torch._dynamo.optimize(backend, dynamic=backend.options.dynamic)
     context.callback = _Callback(context.callback)
