@@ -430,28 +430,28 @@ CA_FN auto word() {
   else return uint8_t(0);
 }
 
-/// N neighbours from an address that is a multiple of their size (of 16 past that). `stream`: they are not read again.
-template <int N, bool stream = false, class T>
+/// N neighbours from an address that is a multiple of their size (of 16 past that). No cache hints: on an H200 evict-first
+/// loads and stores cost 4 to 6 % (docs/tuning/memory_bound.md).
+template <int N, class T>
 CA_FN Vec<T, N> load(const T* from) {
   using Word = decltype(word<sizeof(T) * N>());
   Vec<T, N> to;
 #pragma unroll
   for (int k = 0; k < int(sizeof(to) / sizeof(Word)); ++k) {
     const Word* at = reinterpret_cast<const Word*>(from) + k;
-    const Word bits = stream ? __ldcs(at) : *at;
+    const Word bits = *at;
     memcpy(reinterpret_cast<char*>(&to) + k * sizeof(Word), &bits, sizeof(Word));
   }
   return to;
 }
-template <bool stream = false, class T, int N>
+template <class T, int N>
 CA_FN void store(T* to, const Vec<T, N>& from) {
   using Word = decltype(word<sizeof(T) * N>());
 #pragma unroll
   for (int k = 0; k < int(sizeof(from) / sizeof(Word)); ++k) {
     Word bits;
     memcpy(&bits, reinterpret_cast<const char*>(&from) + k * sizeof(Word), sizeof(Word));
-    if constexpr (stream) __stcs(reinterpret_cast<Word*>(to) + k, bits);
-    else reinterpret_cast<Word*>(to)[k] = bits;
+    reinterpret_cast<Word*>(to)[k] = bits;
   }
 }
 /// N elements `stride` apart.

@@ -15,8 +15,8 @@ inline double digamma(double x) {
   if (x == 0) return __builtin_copysign(__builtin_inf(), -x);
   if (x < 0) {
     if (x == __builtin_floor(x)) return __builtin_nan("");
-    // The fraction carries the tangent's accuracy for large arguments.
-    return digamma(1 - x) - pi / __builtin_tan(pi * (x - __builtin_floor(x)));
+    // Of the distance to the nearest integer, which is exact, also where x itself is tiny.
+    return digamma(1 - x) - pi / __builtin_tan(pi * (x - __builtin_rint(x)));
   }
   double sum = 0;
   for (; x < 12; x += 1) sum -= 1 / x;
@@ -53,13 +53,14 @@ inline double bessel_i(int order, double x) {
   const double sign = order == 1 && __builtin_signbit(x) ? -1.0 : 1.0;
   if (x != x) return x;
   if (magnitude <= 30) {
-    const double quarter = magnitude * magnitude / 4;
-    double term = order == 0 ? 1.0 : magnitude / 2, sum = term;
-    for (int k = 1; k < 200 && term > sum * 1e-17; ++k) {
-      term *= quarter / (double(k) * (k + order));
+    // Tens of terms: the wider type keeps their rounding out of the sum.
+    const long double quarter = (long double)(magnitude) * magnitude / 4;
+    long double term = order == 0 ? 1.0 : magnitude / 2, sum = term;
+    for (int k = 1; k < 200 && term > sum * 1e-19; ++k) {
+      term *= quarter / ((long double)(k) * (k + order));
       sum += term;
     }
-    return sign * sum;
+    return sign * double(sum);
   }
   if (magnitude > 720) return sign * __builtin_inf();
   const double mu = 4.0 * order * order;
