@@ -13,9 +13,6 @@ namespace cudaagent::codegen::cuda {
 
 using Params = std::map<std::string, std::int64_t>;
 
-/// Past this many bytes moved, nothing stays in the L2 (50 MB on an H200) until the next kernel anyway.
-inline constexpr std::int64_t streaming_bytes = 48 << 20;
-
 struct KernelShape {
   std::string name;
   std::int64_t threads = 256;

@@ -263,8 +263,6 @@ Walk ReduceWriter::element_walk(const Part& part, bool aligned, bool persistent)
         const Inst& inst = body_.insts[static_cast<std::size_t>(id)];
         if (inst.kind == InstKind::load && shared_by_rows(body_, inst.access)) walk.late.insert(id);
       }
-  // What is read once or for the last time need not displace what is read again.
-  walk.stream = (persistent || passes() == 1) && schedule::bytes_moved(body_) > streaming_bytes;
   return walk;
 }
 

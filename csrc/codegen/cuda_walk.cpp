@@ -113,13 +113,6 @@ void WalkEmitter::declare(Text& text, std::int32_t id, const Scope& scope) const
     text.line(type + " " + name + scope.group_extent() + scope.element_extent() + ";");
 }
 
-/// Each of its elements is met once: it moves along every axis.
-bool WalkEmitter::streams(const Access& access, const Walk& walk) const {
-  for (std::size_t a = 0; a < body_.axes.size(); ++a)
-    if (body_.axes[a].extent > 1 && access.strides[a] == 0) return false;
-  return walk.stream;
-}
-
 void WalkEmitter::emit_load(Text& text, std::int32_t id, const Scope& scope) {
   const Walk& walk = scope.walk;
   const Access& access = at(body_, id).access;
@@ -129,10 +122,9 @@ void WalkEmitter::emit_load(Text& text, std::int32_t id, const Scope& scope) {
   const std::string value_type = scope.stride(access) ? "ca::Vec<" + type + ", " + scope.vec() + ">" : type;
   const std::string to = scope.flat() || late ? "const " + value_type + " " + name : name + group;
   const std::string from = address(access, walk), stride = number(scope.stride(access));
-  const std::string mode = "<" + scope.vec() + (streams(access, walk) ? ", true>" : ">");
   if (scope.stride(access) == 0) text.line(to + " = *(" + from + ");");
   else if (scope.stride(access) == 1 && (walk.aligned || walk.vector == 1))
-    text.line(to + " = ca::load" + mode + "(" + from + ");");
+    text.line(to + " = ca::load<" + scope.vec() + ">(" + from + ");");
   else text.line(to + " = ca::gather<" + scope.vec() + ">(" + from + ", " + stride + ");");
   set_name(id, name + group + (scope.stride(access) ? scope.element() : ""));
 }
@@ -191,7 +183,7 @@ void WalkEmitter::emit_stores(Text& text, const std::vector<std::int32_t>& store
     const std::int64_t stride = scope.stride(inst.access);
     if (!walk.vector) text.line("*(" + to + ") = " + name(inst.operands[0]) + ";");
     else if (stride == 1 && (walk.aligned || walk.vector == 1))
-      text.line(std::string("ca::store") + (streams(inst.access, walk) ? "<true>" : "") + "(" + to + ", " + from + ");");
+      text.line("ca::store(" + to + ", " + from + ");");
     else text.line("ca::scatter(" + to + ", " + number(stride) + ", " + from + ");");
   }
   if (!walk.store_guard.empty()) text.close();

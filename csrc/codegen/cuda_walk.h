@@ -25,7 +25,6 @@ struct Walk {
   std::string position;             ///< index of the element in its row, counted over the reduced axes; may use `e`
   std::string store_guard;          ///< further condition on stores; empty: none
   bool aligned = true;              ///< vectors are read and written whole
-  bool stream = false;  ///< elements that are met once need not stay in a cache
   std::set<std::int32_t> late;  ///< loads to issue group by group, as they are used, unless they are kept
 };
 
@@ -57,7 +56,6 @@ class WalkEmitter {
   void declare(Text& text, std::int32_t inst, const Scope& scope) const;
   void emit_loads(Text& text, const std::vector<std::int32_t>& loads, const Scope& scope);
   void emit_load(Text& text, std::int32_t id, const Scope& scope);
-  bool streams(const schedule::Access& access, const Walk& walk) const;
   void emit_values(Text& text, const std::vector<std::int32_t>& insts, const Scope& scope);
   void emit_value(Text& text, std::int32_t id, const Scope& scope);
   void emit_stores(Text& text, const std::vector<std::int32_t>& stores, const Scope& scope);

@@ -257,14 +257,6 @@ inline uint16_t bfloat16_from_float(float x) {
 
 inline void __syncthreads() { ca::emulation::sync_block(); }
 inline uint32_t __shfl_xor_sync(unsigned, uint32_t word, int lanes) { return ca::emulation::shuffle_xor(word, lanes); }
-template <class T>
-T __ldcs(const T* from) {
-  return *from;
-}
-template <class T>
-void __stcs(T* to, T x) {
-  *to = x;
-}
 
 template <class To, class From>
 To emulated_bits(From from) {

@@ -76,7 +76,6 @@ Walk walk_from(const Body& body, const std::string& linear, const std::string& t
   std::vector<std::size_t> axes(body.axes.size());
   for (std::size_t a = 0; a < axes.size(); ++a) axes[a] = a;
   decompose(body, axes, linear, type, walk.locals, walk.index);
-  walk.stream = schedule::bytes_moved(body) > streaming_bytes;
   return walk;
 }
 

@@ -183,7 +183,6 @@ class TiledWriter {
                        number(vector) + ", tile_in = at / " + number(line) + ";",
                    "const int in = in0 + tile_in, out = out0 + tile_out;"};
     walk.guard = "tile_in < " + number(tile_) + " && in < " + number(in_extent()) + " && out < " + number(out_extent());
-    walk.stream = schedule::bytes_moved(tiles_.body) > streaming_bytes;
     std::vector<std::int32_t> insts;
     for (std::size_t i = 0; i < tiles_.body.insts.size(); ++i) {
       const auto id = static_cast<std::int32_t>(i);
