@@ -1,4 +1,5 @@
-// The input families of the precision contract, drawn from a counter: an element depends on the seed and its index only.
+// The input families of the precision contract, drawn from a counter: an element depends on the seed and its index
+// only.
 #pragma once
 
 #include <span>
@@ -12,7 +13,7 @@ namespace cudaagent::verify {
 enum class Family : std::uint8_t { normal, positive, shifted, graded_rows, graded_columns, outlier, integers, special };
 
 const char* family_name(Family family);
-/// The families that differ for these inputs: all where one is a float, fewer otherwise.
+/// The families that differ for these inputs: all where one is a float, fewer otherwise and for very large inputs.
 std::vector<Family> families_for(const ir::Graph& truth);
 
 /// How integer inputs without a declared range are drawn.

@@ -1,5 +1,3 @@
-#include "verify/families.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 
 #include "support/graph_builder.h"
 #include "support/plain_host.h"
+#include "verify/families.h"
 
 namespace cudaagent::verify {
 namespace {
@@ -115,6 +114,19 @@ TEST_F(Families, NegativesKeepAwayFromIndices) {
   b.graph.nodes[0].op = "aten::one_hot";
   EXPECT_EQ(widest_range(b.graph), IntegerRange::counting);
   EXPECT_EQ(families_for(b.graph).size(), 3u);
+}
+
+TEST_F(Families, VeryLargeInputsKeepTheTellingFamilies) {
+  const auto families = [](std::int64_t rows) {
+    GraphBuilder b;
+    const ir::ValueId x = b.input(DType::f32, {rows, 1024});
+    b.output(b.node("aten::exp", {ref("self", x)}, DType::f32, {rows, 1024}));
+    return families_for(b.graph);
+  };
+  EXPECT_EQ(families(16 << 10).size(), 8u);
+  const std::vector<Family> few = families((16 << 10) + 1);
+  EXPECT_EQ(few.size(), 4u);
+  EXPECT_NE(std::find(few.begin(), few.end(), Family::special), few.end());
 }
 
 TEST_F(Families, PerturbMovesElementsByTheAmount) {
