@@ -115,7 +115,8 @@ bool Child::send_line(const std::string& line) {
 }
 
 Child::Wait Child::receive_line(double limit_s, std::string& line) {
-  const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(limit_s));
+  const auto deadline =
+      Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(limit_s));
   while (true) {
     if (const std::size_t end = received_.find('\n'); end != std::string::npos) {
       line = received_.substr(0, end);

@@ -1,5 +1,5 @@
-// The parent's hold on one `cudaagent-judge` process: spawn, ask, kill. A reply counts only with the nonce of its request,
-// so a kernel that ends the process or writes to the channel cannot answer for the judge.
+// The parent's hold on one `cudaagent-judge` process: spawn, ask, kill. A reply counts only with the nonce of its
+// request, so a kernel that ends the process or writes to the channel cannot answer for the judge.
 #pragma once
 
 #include <sys/types.h>

@@ -17,7 +17,8 @@ class PointedAt {
       : values_(values), tolerance_(equal_ulps * ulp(dtype)) {
     const auto& dims = values.type.dims;
     extent_ = dim ? dims[static_cast<std::size_t>(*dim)] : values.type.numel();
-    for (std::size_t d = dim ? static_cast<std::size_t>(*dim) + 1 : dims.size(); d < dims.size(); ++d) inner_ *= dims[d];
+    for (std::size_t d = dim ? static_cast<std::size_t>(*dim) + 1 : dims.size(); d < dims.size(); ++d)
+      inner_ *= dims[d];
   }
 
   /// Do indices `a` and `b` of output element `output` point at equal values?
@@ -50,7 +51,8 @@ std::string invalid_bool(const Elements& kernel) {
     const std::int64_t length = std::min(block, count - begin);
     read_integers(bytes, begin, length, values);
     for (std::int64_t i = 0; i < length; ++i) {
-      if (values[i] > 1) return "bool element " + std::to_string(begin + i) + " holds the byte " + std::to_string(values[i]);
+      if (values[i] > 1)
+        return "bool element " + std::to_string(begin + i) + " holds the byte " + std::to_string(values[i]);
     }
   }
   return "";
@@ -78,7 +80,8 @@ std::string integer_difference(const Elements& kernel, const Answer& answer, con
       eager_wrong += e[i] != t[i];
       if (k[i] == e[i] || k[i] == t[i] || (pointed && pointed->equal(begin + i, k[i], e[i]))) continue;
       if (wrong++ == 0) {
-        first = "element " + std::to_string(begin + i) + " is " + std::to_string(k[i]) + ", eager has " + std::to_string(e[i]);
+        first = "element " + std::to_string(begin + i) + " is " + std::to_string(k[i]) + ", eager has " +
+                std::to_string(e[i]);
       }
     }
   }

@@ -1,25 +1,15 @@
 #include "verify/contract.h"
 
-#include <cmath>
+#include <algorithm>
 #include <cstdio>
 #include <limits>
-#include <mutex>
 
 #include "verify/compare_integers.h"
+#include "verify/error_sums.h"
 
 namespace cudaagent::verify {
 
 namespace {
-
-constexpr std::int64_t block = 4096;
-
-enum class Class : std::uint8_t { finite, nan, plus_infinity, minus_infinity };
-
-Class classify(double value) {
-  if (std::isfinite(value)) return Class::finite;
-  if (std::isnan(value)) return Class::nan;
-  return value > 0 ? Class::plus_infinity : Class::minus_infinity;
-}
 
 std::string number(double value) {
   char text[32];
@@ -27,7 +17,8 @@ std::string number(double value) {
   return text;
 }
 
-/// Size below which errors do not count: a few of the smallest normal numbers (of f16, whose range is short, denormals).
+/// Size below which errors do not count: a few of the smallest normal numbers (of f16, whose range is short,
+/// denormals).
 double smallest_scale(DType dtype) {
   const double smallest = dtype == DType::f16   ? 0x1p-24
                           : dtype == DType::f64 ? std::numeric_limits<double>::min()
@@ -35,197 +26,11 @@ double smallest_scale(DType dtype) {
   return smallest / ulp(dtype);
 }
 
-/// Elements that count as one row of the worst-row error: trailing dims until there are enough for a root mean square,
-/// so that a row of one element does not turn the statistic into the worst relative error of any element.
-std::int64_t statistic_row(const TensorType& type) {
-  constexpr std::int64_t enough = 32;
-  std::int64_t row = 1;
-  for (auto dim = type.dims.rbegin(); dim != type.dims.rend() && row < enough; ++dim) row *= std::max<std::int64_t>(*dim, 1);
-  return row;
-}
-
-/// Sums of squares over some elements.
-struct Sums {
-  double kernel = 0, eager = 0, scale = 0;
-  std::int64_t count = 0;
-
-  void add(const Sums& other) {
-    kernel += other.kernel;
-    eager += other.eager;
-    scale += other.scale;
-    count += other.count;
-  }
-};
-
-double relative(double square, double scale_square, std::int64_t count, double smallest) {
-  if (square == 0) return 0;
-  const double n = static_cast<double>(count);
-  return std::sqrt(square / n) / std::max(std::sqrt(scale_square / n), smallest);
-}
-
-/// What some rows add up to; parts of different rows merge in any order.
-struct Part {
-  Sums total;
-  double kernel_row = 0, eager_row = 0;  ///< worst
-  double kernel_max = 0, eager_max = 0, truth_max = 0;
-  std::int64_t mismatches = 0;
-  std::int64_t first_mismatch = -1;
-  double mismatch_kernel = 0, mismatch_eager = 0, mismatch_truth = 0;
-
-  void merge(const Part& other) {
-    total.add(other.total);
-    kernel_row = std::max(kernel_row, other.kernel_row);
-    eager_row = std::max(eager_row, other.eager_row);
-    kernel_max = std::max(kernel_max, other.kernel_max);
-    eager_max = std::max(eager_max, other.eager_max);
-    truth_max = std::max(truth_max, other.truth_max);
-    mismatches += other.mismatches;
-    if (other.first_mismatch >= 0 && (first_mismatch < 0 || other.first_mismatch < first_mismatch)) {
-      first_mismatch = other.first_mismatch;
-      mismatch_kernel = other.mismatch_kernel;
-      mismatch_eager = other.mismatch_eager;
-      mismatch_truth = other.mismatch_truth;
-    }
-  }
-};
-
-/// The tensors of one comparison.
-struct Tensors {
-  Tensors(const Elements& of_kernel, const Answer& answer, const Yardstick& yardstick)
-      : kernel(of_kernel), eager(yardstick.elements(answer.eager)), truth(yardstick.elements(answer.truth)) {
-    for (const Tensor& tensor : answer.perturbed) perturbed.push_back(yardstick.elements(tensor));
-  }
-  Elements kernel, eager, truth;
-  std::vector<Elements> perturbed;
-};
-
-/// Goes over a range of whole rows.
-class Walk {
- public:
-  Walk(const Tensors& tensors, std::int64_t row, double common_square, double smallest)
-      : tensors_(tensors),
-        row_length_(row),
-        common_square_(common_square),
-        smallest_(smallest),
-        overflow_(largest_finite(tensors.kernel.type.dtype) * (1 - 4 * ulp(tensors.kernel.type.dtype))) {}
-
-  Part run(std::int64_t from, std::int64_t to) {
-    double k[block], e[block], t[block], response[block];
-    for (std::int64_t begin = from; begin < to; begin += block) {
-      const std::int64_t length = std::min(block, to - begin);
-      read_elements(tensors_.kernel, begin, length, k);
-      read_elements(tensors_.eager, begin, length, e);
-      read_elements(tensors_.truth, begin, length, t);
-      read_response(begin, length, t, response);
-      for (std::int64_t i = 0; i < length; ++i) {
-        element(begin + i, k[i], e[i], t[i], response[i]);
-        if (++in_row_ == row_length_) close_row();
-      }
-    }
-    return part_;
-  }
-
- private:
-  /// Mean square of the response to a perturbed input, as a scale.
-  void read_response(std::int64_t begin, std::int64_t length, const double* t, double* response) {
-    double moved[block];
-    std::fill(response, response + length, 0.0);
-    for (const Elements& perturbed : tensors_.perturbed) {
-      read_elements(perturbed, begin, length, moved);
-      for (std::int64_t i = 0; i < length; ++i) {
-        const double change = (moved[i] - t[i]) / perturbation;
-        if (std::isfinite(change)) response[i] += change * change / static_cast<double>(tensors_.perturbed.size());
-      }
-    }
-  }
-
-  void element(std::int64_t index, double k, double e, double t, double response) {
-    if (std::isfinite(k) && std::isfinite(t)) {
-      const double kernel_error = k - t;
-      const bool eager_finite = std::isfinite(e);
-      const double eager_error = eager_finite ? e - t : 0;
-      row_.kernel += kernel_error * kernel_error;
-      row_.eager += eager_error * eager_error;
-      row_.scale += t * t + response;
-      ++row_.count;
-      part_.kernel_max = std::max(part_.kernel_max, std::fabs(kernel_error));
-      part_.eager_max = std::max(part_.eager_max, std::fabs(eager_error));
-      part_.truth_max = std::max(part_.truth_max, std::fabs(t));
-      if (eager_finite) return;
-    }
-    // Where eager overflows on the way and fp64 does not, the kernel may overflow as well, to infinity or NaN.
-    if (std::isfinite(t) && !std::isfinite(e)) return;
-    // And fp64 may lie beyond the output's range.
-    const Class own = classify(k);
-    const double rounded = std::fabs(t) > overflow_ ? std::copysign(std::numeric_limits<double>::infinity(), t) : t;
-    if (own == classify(e) || own == classify(t) || own == classify(rounded)) return;
-    if (part_.mismatches++ == 0) {
-      part_.first_mismatch = index;
-      part_.mismatch_kernel = k;
-      part_.mismatch_eager = e;
-      part_.mismatch_truth = t;
-    }
-  }
-
-  void close_row() {
-    // Where all rows are drawn alike, a row whose terms happen to cancel has no smaller due than the others.
-    const double scale = std::max(row_.scale, common_square_ * static_cast<double>(row_.count));
-    part_.kernel_row = std::max(part_.kernel_row, relative(row_.kernel, scale, row_.count, smallest_));
-    part_.eager_row = std::max(part_.eager_row, relative(row_.eager, scale, row_.count, smallest_));
-    part_.total.add(row_);
-    row_ = {};
-    in_row_ = 0;
-  }
-
-  const Tensors& tensors_;
-  std::int64_t row_length_, in_row_ = 0;
-  double common_square_, smallest_, overflow_;
-  Sums row_;
-  Part part_;
-};
-
-/// Mean square of the finite elements.
-double mean_square(const Elements& elements, TensorHost& host) {
-  std::mutex mutex;
-  double total = 0;
-  std::int64_t finite = 0;
-  host.parallel_for(elements.type.numel(), parallel_grain, [&](std::int64_t from, std::int64_t to) {
-    double values[block], sum = 0;
-    std::int64_t count = 0;
-    for (std::int64_t begin = from; begin < to; begin += block) {
-      const std::int64_t length = std::min(block, to - begin);
-      read_elements(elements, begin, length, values);
-      for (std::int64_t i = 0; i < length; ++i) {
-        if (!std::isfinite(values[i])) continue;
-        sum += values[i] * values[i];
-        ++count;
-      }
-    }
-    const std::lock_guard lock(mutex);
-    total += sum;
-    finite += count;
-  });
-  return finite > 0 ? total / static_cast<double>(finite) : 0;
-}
-
-Part walk_all(const Tensors& tensors, Rows rows, double smallest, TensorHost& host) {
-  const double common = rows == Rows::alike ? mean_square(tensors.truth, host) : 0;
-  const std::int64_t row = statistic_row(tensors.kernel.type);
-  std::mutex mutex;
-  Part all;
-  host.parallel_for(tensors.kernel.type.numel() / row, std::max<std::int64_t>(1, parallel_grain / row),
-                    [&](std::int64_t from, std::int64_t to) {
-                      const Part part = Walk(tensors, row, common, smallest).run(from * row, to * row);
-                      const std::lock_guard lock(mutex);
-                      all.merge(part);
-                    });
-  return all;
-}
-
 void limit(Comparison& found, const char* what, double kernel, double eager, double floor, double leniency = 1) {
   const double allowed = leniency * std::max(eager_factor * eager, floor);
   if (kernel <= allowed || !found.failure.empty()) return;
-  found.failure = std::string(what) + " " + number(kernel) + " is above " + number(allowed) + " (eager " + number(eager) + ")";
+  found.failure =
+      std::string(what) + " " + number(kernel) + " is above " + number(allowed) + " (eager " + number(eager) + ")";
 }
 
 Comparison judge_part(const Part& part, Rows rows, double floor, double smallest) {
@@ -233,14 +38,17 @@ Comparison judge_part(const Part& part, Rows rows, double floor, double smallest
   const Sums& total = part.total;
   if (total.count > 0) {
     const auto of_total = [&](double square) { return relative(square, total.scale, total.count, smallest); };
-    const auto of_largest = [&](double largest) { return of_total(largest * largest * static_cast<double>(total.count)); };
+    const auto of_largest = [&](double largest) {
+      return of_total(largest * largest * static_cast<double>(total.count));
+    };
     found.kernel = {of_total(total.kernel), of_largest(part.kernel_max), part.kernel_row};
     found.eager = {of_total(total.eager), of_largest(part.eager_max), part.eager_row};
     // The largest element may be many times the RMS; its own last bits are its due.
     const double peak = std::max(1.0, of_largest(part.truth_max));
     limit(found, "relative RMS error", found.kernel.rms, found.eager.rms, floor);
     limit(found, "largest error", found.kernel.max, found.eager.max, floor * peak);
-    limit(found, "worst row's error", found.kernel.row, found.eager.row, floor, rows == Rows::graded ? graded_row_factor : 1);
+    limit(found, "worst row's error", found.kernel.row, found.eager.row, floor,
+          rows == Rows::graded ? graded_row_factor : 1);
   }
   if (part.mismatches > 0) {
     found.failure = "NaN or infinity differs from eager in " + std::to_string(part.mismatches) + " elements: element " +
@@ -261,8 +69,7 @@ double floor_error(DType output, Precision precision, bool multiplies_matrices) 
   return floor;
 }
 
-Comparison compare(const Elements& kernel, const Answer& answer, const Yardstick& yardstick, double floor,
-                   Rows rows) {
+Comparison compare(const Elements& kernel, const Answer& answer, const Yardstick& yardstick, double floor, Rows rows) {
   for (const Tensor& expected : {answer.eager, answer.truth}) {
     const TensorType type = yardstick.elements(expected).type;
     if (type.dims != kernel.type.dims) {
@@ -273,7 +80,7 @@ Comparison compare(const Elements& kernel, const Answer& answer, const Yardstick
   if (kernel.type.numel() == 0) return {};
   if (is_float(kernel.type.dtype)) {
     const double smallest = smallest_scale(kernel.type.dtype);
-    return judge_part(walk_all(Tensors(kernel, answer, yardstick), rows, smallest, yardstick.host()), rows, floor, smallest);
+    return judge_part(sum_errors(kernel, answer, yardstick, rows, smallest), rows, floor, smallest);
   }
   Comparison result;
   result.failure = integer_difference(kernel, answer, yardstick);

@@ -1,8 +1,8 @@
 // The precision contract: one output of a kernel against truth, with eager's own error as the measure.
 //
 // Errors are relative to the size of what is computed: an element's own magnitude, or where terms cancelled the size of
-// those terms (the response of fp64 truth to a perturbed input). Without the second, a sum that happens to fall near zero
-// would make any two correct kernels differ by an arbitrary factor.
+// those terms (the response of fp64 truth to a perturbed input). Without the second, a sum that happens to fall near
+// zero would make any two correct kernels differ by an arbitrary factor.
 #pragma once
 
 #include <string>
@@ -24,8 +24,8 @@ struct Comparison {
 inline constexpr double eager_factor = 2;
 double floor_error(DType output, Precision precision, bool multiplies_matrices);
 
-/// How an input family draws rows, which decides what a row's error is relative to: where all are alike, at least the RMS of
-/// the whole output; where rows are graded over many orders, the row's own size.
+/// How an input family draws rows, which decides what a row's error is relative to: where all are alike, at least the
+/// RMS of the whole output; where rows are graded over many orders, the row's own size.
 enum class Rows : std::uint8_t { alike, graded };
 /// A graded row may cancel to almost nothing; the worst of thousands is then a matter of luck, for eager too.
 inline constexpr double graded_row_factor = 4;

@@ -40,9 +40,14 @@ Verdict untested(const std::string& reason) {
 class Judge {
  public:
   Judge(const std::vector<Claim>& claims, const Device& device, const Options& options, TensorHost& host)
-      : claims_(claims), device_(device), options_(options), host_(host), seed_(options.seed ? options.seed : draw_seed()) {
+      : claims_(claims),
+        device_(device),
+        options_(options),
+        host_(host),
+        seed_(options.seed ? options.seed : draw_seed()) {
     if (options.judge_path.empty()) {
-      throw UserError("judge_path names no program, so no kernel can be verified: set it to the installed cudaagent-judge");
+      throw UserError(
+          "judge_path names no program, so no kernel can be verified: set it to the installed cudaagent-judge");
     }
   }
 

@@ -1,5 +1,5 @@
-// cudaagent-judge: runs kernels for a parent that judges them. It opens no torch, holds no secrets of the parent, and may
-// be killed at any moment. Requests and replies are lines of JSON on descriptor 3; memory is descriptor 4.
+// cudaagent-judge: runs kernels for a parent that judges them. It opens no torch, holds no secrets of the parent, and
+// may be killed at any moment. Requests and replies are lines of JSON on descriptor 3; memory is descriptor 4.
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -90,7 +90,9 @@ int main_loop() {
 
 #ifdef __SANITIZE_ADDRESS__
 // A kernel's fault stays a signal, which the parent reports as such.
-extern "C" const char* __asan_default_options() { return "handle_segv=0:handle_sigbus=0:handle_sigfpe=0:detect_leaks=0"; }
+extern "C" __attribute__((visibility("default"))) const char* __asan_default_options() {
+  return "handle_segv=0:handle_sigbus=0:handle_sigfpe=0:detect_leaks=0";
+}
 #endif
 
 int main(int argc, char** argv) {

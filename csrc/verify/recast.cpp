@@ -40,7 +40,8 @@ class Recast {
   /// A float result from integer operands alone, of a dtype nobody named. A condition's branches are numbers, which
   /// stay as torch rounds them.
   bool promotes_integers(const ir::Node& node) const {
-    if (node.outputs.empty() || node.outputs[0] == ir::no_value || !is_float(graph_.type(node.outputs[0]).dtype)) return false;
+    if (node.outputs.empty() || node.outputs[0] == ir::no_value || !is_float(graph_.type(node.outputs[0]).dtype))
+      return false;
     if (starts_with(node.op, "aten::where") || node.op.find("_like") != std::string::npos ||
         starts_with(node.op, "aten::new_")) {
       return false;
@@ -48,9 +49,8 @@ class Recast {
     const auto named = [](const NamedArg& arg) { return has_float_dtype(arg.value); };
     if (std::any_of(node.args.begin(), node.args.end(), named)) return false;
     const std::vector<std::int32_t> operands = references(node.args);
-    return !operands.empty() && std::none_of(operands.begin(), operands.end(), [&](std::int32_t id) {
-      return is_float(graph_.type(id).dtype);
-    });
+    return !operands.empty() && std::none_of(operands.begin(), operands.end(),
+                                             [&](std::int32_t id) { return is_float(graph_.type(id).dtype); });
   }
 
   void convert_operands(ir::Node& node) {
@@ -74,8 +74,9 @@ class Recast {
 ir::Graph recast(const ir::Graph& graph, DType to) { return Recast(graph, to).make(); }
 
 bool multiplies_matrices(const ir::Graph& graph) {
-  constexpr std::array<const char*, 9> ops = {"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::matmul",
-                                              "aten::linear", "aten::conv", "aten::_convolution", "aten::scaled_dot"};
+  constexpr std::array<const char*, 9> ops = {"aten::mm",      "aten::addmm",        "aten::bmm",
+                                              "aten::baddbmm", "aten::matmul",       "aten::linear",
+                                              "aten::conv",    "aten::_convolution", "aten::scaled_dot"};
   return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const ir::Node& node) {
     return std::any_of(ops.begin(), ops.end(), [&](const char* op) { return starts_with(node.op, op); });
   });

@@ -14,7 +14,8 @@ namespace cudaagent::verify {
 
 SharedMemory::SharedMemory() : fd_(memfd_create("cudaagent-judge", MFD_CLOEXEC)) {
   if (fd_ < 0) {
-    throw UserError(std::string("no shared memory for the verifier (") + strerror(errno) + "); raise `ulimit -n` or close files");
+    throw UserError(std::string("no shared memory for the verifier (") + strerror(errno) +
+                    "); raise `ulimit -n` or close files");
   }
 }
 
@@ -26,8 +27,8 @@ SharedMemory::~SharedMemory() {
 void SharedMemory::reserve(std::int64_t bytes) {
   if (bytes <= bytes_) return;
   const int error = posix_fallocate(fd_, 0, bytes);
-  void* mapped = error ? MAP_FAILED
-                       : mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
+  void* mapped =
+      error ? MAP_FAILED : mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
   if (mapped == MAP_FAILED) {
     throw UserError("the verifier needs " + std::to_string(bytes >> 20) +
                     " MiB of memory and got none; free some, or optimize with smaller example inputs");

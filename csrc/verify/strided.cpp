@@ -19,10 +19,14 @@ void load_run(const std::byte* at, std::int64_t count, std::int64_t step, double
 void load_run_of(DType dtype, const std::byte* at, std::int64_t count, std::int64_t step, double* out) {
   const auto widen = [](auto value) { return static_cast<double>(value); };
   switch (dtype) {
-    case DType::f32: return load_run<float>(at, count, step, out, widen);
-    case DType::f64: return load_run<double>(at, count, step, out, widen);
-    case DType::f16: return load_run<std::uint16_t>(at, count, step, out, half_value);
-    case DType::bf16: return load_run<std::uint16_t>(at, count, step, out, bfloat16_value);
+    case DType::f32:
+      return load_run<float>(at, count, step, out, widen);
+    case DType::f64:
+      return load_run<double>(at, count, step, out, widen);
+    case DType::f16:
+      return load_run<std::uint16_t>(at, count, step, out, half_value);
+    case DType::bf16:
+      return load_run<std::uint16_t>(at, count, step, out, bfloat16_value);
     default:
       for (std::int64_t i = 0; i < count; ++i) out[i] = load_element(at + i * step, dtype);
   }

@@ -97,7 +97,8 @@ std::string TestBed::damage() const {
       return "memory was written " + std::to_string(slot.offset - at) + " bytes before " + what;
     }
     if (at >= slot.offset + slot.bytes && at - (slot.offset + slot.bytes) < 2 * alignment) {
-      return "memory was written " + std::to_string(at - (slot.offset + slot.bytes) + 1) + " bytes past the end of " + what;
+      return "memory was written " + std::to_string(at - (slot.offset + slot.bytes) + 1) + " bytes past the end of " +
+             what;
     }
   }
   return "memory outside every buffer was written";

@@ -1,5 +1,5 @@
-// The memory a claim's kernels run in, laid out in the memory shared with the child: every tensor and scratch buffer in a
-// slot of its own, poison everywhere else. What a kernel must not touch is checked here, by the parent.
+// The memory a claim's kernels run in, laid out in the memory shared with the child: every tensor and scratch buffer in
+// a slot of its own, poison everywhere else. What a kernel must not touch is checked here, by the parent.
 #pragma once
 
 #include <string>
@@ -18,7 +18,8 @@ class TestBed {
  public:
   TestBed(const Claim& claim, SharedMemory& memory, TensorHost& host);
 
-  /// Gives every buffer a fresh address, by `seed`, and puts the inputs in place. They must outlive the rounds that follow.
+  /// Gives every buffer a fresh address, by `seed`, and puts the inputs in place. They must outlive the rounds that
+  /// follow.
   void lay_out(std::uint64_t seed, std::vector<Elements> inputs);
   /// Poisons everything but the inputs, and puts zeros where scratch starts zeroed.
   void poison(unsigned char value);
@@ -43,7 +44,7 @@ class TestBed {
   const Claim& claim_;
   SharedMemory& memory_;
   TensorHost& host_;
-  std::vector<Slot> slots_;                             ///< tensors first, then scratch
+  std::vector<Slot> slots_;                              ///< tensors first, then scratch
   std::vector<std::vector<std::size_t>> scratch_slots_;  ///< by step
   std::vector<std::size_t> by_offset_;
   std::int64_t bytes_ = 0;

@@ -14,15 +14,17 @@ namespace {
 bool same_bytes(const Elements& a, const Elements& b) {
   const std::int64_t size = dtype_size(a.type.dtype);
   bool same = true;
-  for_each_run(a.type, 0, a.type.numel(), [&](std::int64_t, std::int64_t offset, std::int64_t length, std::int64_t step) {
-    if (step == size) {
-      same = same && std::memcmp(a.data + offset, b.data + offset, static_cast<std::size_t>(length * size)) == 0;
-    } else {
-      for (std::int64_t i = 0; i < length && same; ++i) {
-        same = std::memcmp(a.data + offset + i * step, b.data + offset + i * step, static_cast<std::size_t>(size)) == 0;
-      }
-    }
-  });
+  for_each_run(
+      a.type, 0, a.type.numel(), [&](std::int64_t, std::int64_t offset, std::int64_t length, std::int64_t step) {
+        if (step == size) {
+          same = same && std::memcmp(a.data + offset, b.data + offset, static_cast<std::size_t>(length * size)) == 0;
+        } else {
+          for (std::int64_t i = 0; i < length && same; ++i) {
+            same = std::memcmp(a.data + offset + i * step, b.data + offset + i * step,
+                               static_cast<std::size_t>(size)) == 0;
+          }
+        }
+      });
   return same;
 }
 
@@ -71,7 +73,9 @@ Verdict Trial::run() {
     }
   }
   verdict.status = mistrust_.empty() ? Status::passed : Status::mistrusted;
-  verdict.reason = !mistrust_.empty() ? mistrust_ : repeatable_ ? "" : "two runs on the same inputs differ in their last bits";
+  verdict.reason = !mistrust_.empty() ? mistrust_
+                   : repeatable_      ? ""
+                                      : "two runs on the same inputs differ in their last bits";
   return verdict;
 }
 
@@ -100,9 +104,9 @@ void Trial::make_answers(Round& round) {
       round.answers = yardstick_.answer(round.inputs);
       return;
     } catch (const std::exception&) {
-      const bool has_integers = std::any_of(claim_.truth.inputs.begin(), claim_.truth.inputs.end(), [&](const auto& input) {
-        return is_integral(claim_.truth.type(input.value).dtype);
-      });
+      const bool has_integers =
+          std::any_of(claim_.truth.inputs.begin(), claim_.truth.inputs.end(),
+                      [&](const auto& input) { return is_integral(claim_.truth.type(input.value).dtype); });
       if (!has_integers || integers_ == IntegerRange::positive) throw;
       integers_ = static_cast<IntegerRange>(static_cast<int>(integers_) + 1);
     }
@@ -170,7 +174,9 @@ void Trial::judge_output(std::size_t output, Round& round) {
 
 Comparison Trial::compare_output(const Elements& memory, std::size_t output, Round& round) {
   const double floor = floor_error(memory.type.dtype, options_.precision, multiplies_matrices_);
-  const auto comparison = [&] { return compare(memory, round.answers[output], yardstick_, floor, rows_of(round.family)); };
+  const auto comparison = [&] {
+    return compare(memory, round.answers[output], yardstick_, floor, rows_of(round.family));
+  };
   Comparison found = comparison();
   // Small integers lie on steps, where a perturbation says nothing.
   const bool may_cancel = is_float(memory.type.dtype) && round.family != Family::integers;

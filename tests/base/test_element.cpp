@@ -1,10 +1,10 @@
-#include "base/element.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstring>
 #include <limits>
+
+#include "base/element.h"
 
 namespace cudaagent {
 namespace {

@@ -1,8 +1,8 @@
-#include "base/log.h"
-
 #include <gtest/gtest.h>
 
 #include <vector>
+
+#include "base/log.h"
 
 namespace cudaagent {
 namespace {

@@ -1,5 +1,3 @@
-#include "base/options.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/options.h"
 
 namespace cudaagent {
 namespace {
@@ -36,9 +35,17 @@ class Variable {
 };
 
 TEST(Options, RoundTrip) {
-  const Json json = {{"precision", "medium"}, {"verify", false},      {"assume_finite", true}, {"freeze", true},
-                     {"seed", 7},             {"cache_dir", "c"},     {"cache_layers", {"a", "b"}},
-                     {"cxx", "clang++"},      {"verify_timeout_s", 2}, {"cuda_arch", "sm_90a"}, {"dump_dir", "d"}};
+  const Json json = {{"precision", "medium"},
+                     {"verify", false},
+                     {"assume_finite", true},
+                     {"freeze", true},
+                     {"seed", 7},
+                     {"cache_dir", "c"},
+                     {"cache_layers", {"a", "b"}},
+                     {"cxx", "clang++"},
+                     {"verify_timeout_s", 2},
+                     {"cuda_arch", "sm_90a"},
+                     {"dump_dir", "d"}};
   const Options options = options_from_json(json);
   EXPECT_EQ(options.precision, Precision::medium);
   EXPECT_FALSE(options.verify);
@@ -51,7 +58,8 @@ TEST(Options, RoundTrip) {
 TEST(Options, UnknownKeyNamesTheKnownOnes) {
   const std::string message = message_of({{"presision", "high"}});
   EXPECT_NE(message.find("'presision'"), std::string::npos);
-  for (const char* key : {"precision", "cache_dir", "verify_timeout_s"}) EXPECT_NE(message.find(key), std::string::npos);
+  for (const char* key : {"precision", "cache_dir", "verify_timeout_s"})
+    EXPECT_NE(message.find(key), std::string::npos);
 }
 
 TEST(Options, BadValuesNameTheRemedy) {

@@ -1,5 +1,3 @@
-#include "base/types.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -7,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/types.h"
 
 namespace cudaagent {
 namespace {
@@ -80,7 +79,8 @@ TEST(Arg, EqualityIsOfBits) {
 }
 
 TEST(Arg, MalformedIsAUserError) {
-  for (const char* text : {R"({"q": 1})", R"("bare")", R"({"f": "x"})", R"({"s":"a","f":1})", "18446744073709551615", "0.5"}) {
+  for (const char* text :
+       {R"({"q": 1})", R"("bare")", R"({"f": "x"})", R"({"s":"a","f":1})", "18446744073709551615", "0.5"}) {
     EXPECT_THROW(Json::parse(text).get<Arg>(), UserError) << text;
   }
 }

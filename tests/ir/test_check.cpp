@@ -108,8 +108,9 @@ TEST(Check, Generators) {
 
 Graph reduce(const std::string& kind, std::vector<std::int64_t> dims, bool keepdim, DType dtype,
              std::vector<std::int64_t> out) {
-  return prim("prim::reduce", {ref("x", 0), arg("kind", {kind}), arg("dims", int_list(dims)), arg("keepdim", {keepdim})},
-              dtype, std::move(out));
+  return prim("prim::reduce",
+              {ref("x", 0), arg("kind", {kind}), arg("dims", int_list(dims)), arg("keepdim", {keepdim})}, dtype,
+              std::move(out));
 }
 
 TEST(Check, Reduce) {
@@ -129,7 +130,8 @@ Graph slice(std::int64_t start, std::int64_t step, std::vector<std::int64_t> out
 }
 
 TEST(Check, Views) {
-  const auto view = [](const char* op, const char* name, std::vector<std::int64_t> list, std::vector<std::int64_t> out) {
+  const auto view = [](const char* op, const char* name, std::vector<std::int64_t> list,
+                       std::vector<std::int64_t> out) {
     return prim(op, {ref("x", 0), arg(name, int_list(list))}, DType::f32, std::move(out));
   };
   EXPECT_EQ(broken_rule(view("prim::permute", "dims", {1, 0}, {8, 4})), "");

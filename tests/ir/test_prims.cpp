@@ -1,8 +1,8 @@
-#include "ir/prims.h"
-
 #include <gtest/gtest.h>
 
 #include <set>
+
+#include "ir/prims.h"
 
 namespace cudaagent::ir {
 namespace {

@@ -69,9 +69,7 @@ void PlainHost::copy(const Tensor& dst, const Tensor& src) {
   ++to.storage->version;
 }
 
-Tensor PlainHost::alias(const Tensor& tensor) {
-  return view(tensor, plain(tensor).type, plain(tensor).byte_offset);
-}
+Tensor PlainHost::alias(const Tensor& tensor) { return view(tensor, plain(tensor).type, plain(tensor).byte_offset); }
 
 TensorType PlainHost::type(const Tensor& tensor) { return plain(tensor).type; }
 

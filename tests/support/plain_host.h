@@ -35,7 +35,7 @@ class PlainHost : public TensorHost {
   /// How often copy() wrote this storage.
   std::int64_t version(const Tensor& tensor) const;
 
-  static std::int64_t live_tensors();   ///< handles' targets not yet freed, over all hosts
+  static std::int64_t live_tensors();  ///< handles' targets not yet freed, over all hosts
   static std::int64_t live_storages();
 
   std::atomic<std::int64_t> empties{0};  ///< calls of empty()

@@ -1,6 +1,4 @@
 // Limits and masks, on numbers written by hand.
-#include "verify/contract.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 
 #include "support/graph_builder.h"
 #include "support/plain_host.h"
+#include "verify/contract.h"
 
 namespace cudaagent::verify {
 namespace {

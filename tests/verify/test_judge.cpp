@@ -65,7 +65,8 @@ Claim claim_of(const ir::Graph& truth, const std::string& kernel) {
   return claim;
 }
 
-ir::Graph unary(const std::string& op, std::vector<NamedArg> args, DType in, DType out, std::vector<std::int64_t> dims) {
+ir::Graph unary(const std::string& op, std::vector<NamedArg> args, DType in, DType out,
+                std::vector<std::int64_t> dims) {
   GraphBuilder b;
   const ir::ValueId x = b.input(in, {rows, columns});
   args.insert(args.begin(), ref("self", x));
@@ -77,8 +78,12 @@ ir::Graph exponential() { return unary("aten::exp", {}, DType::f32, DType::f32, 
 ir::Graph row_sum() {
   return unary("aten::sum.dim_IntList", {arg("dim", int_list({1}))}, DType::f32, DType::f32, {rows});
 }
-ir::Graph row_argmax() { return unary("aten::argmax", {arg("dim", {std::int64_t{-1}})}, DType::f32, DType::i64, {rows}); }
-ir::Graph above_one() { return unary("aten::gt.Scalar", {arg("other", {1.0})}, DType::f32, DType::b8, {rows, columns}); }
+ir::Graph row_argmax() {
+  return unary("aten::argmax", {arg("dim", {std::int64_t{-1}})}, DType::f32, DType::i64, {rows});
+}
+ir::Graph above_one() {
+  return unary("aten::gt.Scalar", {arg("other", {1.0})}, DType::f32, DType::b8, {rows, columns});
+}
 
 class Judge : public ::testing::Test {
  protected:
@@ -193,7 +198,8 @@ TEST_F(Judge, SeveralStepsAndScratch) {
 }
 
 TEST_F(Judge, WithoutATruthNothingIsProved) {
-  const Verdict verdict = judge_one(claim_of(unary("aten::mystery", {}, DType::f32, DType::f32, {rows, columns}), "right"));
+  const Verdict verdict =
+      judge_one(claim_of(unary("aten::mystery", {}, DType::f32, DType::f32, {rows, columns}), "right"));
   EXPECT_EQ(verdict.status, Status::untested);
   EXPECT_NE(verdict.reason.find("mystery"), std::string::npos) << verdict.reason;
 }

@@ -1,8 +1,7 @@
-#include "verify/recast.h"
-
 #include <gtest/gtest.h>
 
 #include "support/graph_builder.h"
+#include "verify/recast.h"
 
 namespace cudaagent::verify {
 namespace {
@@ -43,7 +42,8 @@ TEST(Recast, IntegersThatBecomeFloats) {
 TEST(Recast, AConditionStaysBool) {
   GraphBuilder b;
   const ir::ValueId c = b.input(DType::b8, {4});
-  b.output(b.node("aten::where.Scalar", {ref("condition", c), arg("self", {1.0}), arg("other", {0.0})}, DType::f32, {4}));
+  b.output(
+      b.node("aten::where.Scalar", {ref("condition", c), arg("self", {1.0}), arg("other", {0.0})}, DType::f32, {4}));
   EXPECT_EQ(recast(b.graph, DType::f64).nodes.size(), 1u);
 }
 

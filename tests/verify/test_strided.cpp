@@ -1,10 +1,9 @@
-#include "verify/strided.h"
-
 #include <gtest/gtest.h>
 
 #include <numeric>
 
 #include "support/plain_host.h"
+#include "verify/strided.h"
 
 namespace cudaagent::verify {
 namespace {
