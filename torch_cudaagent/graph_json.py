@@ -139,9 +139,11 @@ def describe(tensor: Any) -> dict[str, Any]:
 
 
 def device_name(device: torch.device) -> str:
-    if device.type == "cuda":
-        return f"cuda:{device.index or 0}"
-    return device.type
+    if device.type != "cuda":
+        return device.type
+    if device.index is None:
+        return f"cuda:{torch.cuda.current_device() if torch.cuda.is_initialized() else 0}"
+    return f"cuda:{device.index}"
 
 
 def literal(value: Any) -> Any:

@@ -21,7 +21,7 @@ import torch
 from torch import fx
 from torch._dynamo.convert_frame import compile_lock
 
-from . import capture, library
+from . import capture, capture_cache, library
 from .errors import NotExpressible, UserError
 from .graph_json import Document
 from .options import Options
@@ -241,13 +241,23 @@ def _shape_key(argument: Any) -> Any:
     return argument
 
 
+def _document(gm: fx.GraphModule, facts: capture.Facts, arguments: Sequence[Any], options: Options) -> Document:
+    key = capture_cache.key_of(gm, facts, arguments)
+    document = capture_cache.get(options, key) if key else None
+    if document is None:
+        document = capture.capture(gm, facts, arguments)
+        if key:
+            capture_cache.put(options, key, document)
+    return document
+
+
 def compile_graph(
     gm: fx.GraphModule, facts: capture.Facts, arguments: Sequence[Any], options: Options, record: Record
 ) -> Callee:
     """A program for these arguments, or PyTorch with the reason recorded. Only a UserError gets out."""
     try:
-        document = capture.capture(gm, facts, arguments)
         library.load()
+        document = _document(gm, facts, arguments, options)
         return make_callable(gm, document, facts, options, record, arguments)
     except UserError:
         raise

@@ -44,7 +44,26 @@ std::string listing(const std::vector<cache::EntryInfo>& entries) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+cache::Key graph_key(const c10::List<std::string>& fields) {
+  if (fields.size() % 2 != 0) throw UserError("the fields of a key are pairs; pass a value with every name");
+  cache::Key key;
+  key.kind = cache::Kind::graph;
+  for (std::size_t i = 0; i < fields.size(); i += 2) key.fields.emplace_back(fields.get(i), fields.get(i + 1));
+  return key;
+}
+
 }  // namespace
+
+std::string cache_get(std::string dir, c10::List<std::string> fields) {
+  return translate_errors([&] {
+    const auto entry = cache::Store(dir, {}).get(graph_key(fields));
+    return entry ? entry->payload : std::string();
+  });
+}
+
+bool cache_put(std::string dir, c10::List<std::string> fields, std::string payload) {
+  return translate_errors([&] { return cache::Store(dir, {}).put(graph_key(fields), payload); });
+}
 
 std::string cache_list(std::string dir, c10::List<std::string> layers) {
   return translate_errors([&] { return listing(open_store(dir, layers).list()); });

@@ -86,6 +86,8 @@ TORCH_LIBRARY(cudaagent, library) {
   library.def("version() -> str", &version);
   library.def("cache_list(str dir, str[] layers) -> str", &cache_list);
   library.def("cache_verify(str dir, str[] layers, bool remove) -> str", &cache_verify);
+  library.def("cache_get(str dir, str[] fields) -> str", &cache_get);
+  library.def("cache_put(str dir, str[] fields, str payload) -> bool", &cache_put);
   library.def("cache_gc(str dir, str[] layers, int max_bytes) -> int", &cache_gc);
   library.def("bind(int handle, Tensor[] bound) -> ()");
   library.def("run(int handle, Tensor[] inputs) -> Tensor?[]");

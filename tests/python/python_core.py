@@ -27,6 +27,7 @@ class _Program:
 
 
 programs: dict[int, _Program] = {}
+documents: dict[tuple[str, ...], str] = {}
 _handles = itertools.count(1)
 
 
@@ -64,5 +65,8 @@ def install() -> None:
         report=_Packet(_report),
         release=_Packet(lambda handle: programs.pop(handle, None)),
         bind=_Packet(_bind),
+        options=_Packet(lambda options: json.dumps({"cache_dir": "", **json.loads(options)})),
+        cache_get=_Packet(lambda store, key: documents.get((store, *key), "")),
+        cache_put=_Packet(lambda store, key, text: documents.update({(store, *key): text})),
         run=_Packet(lambda handle, tensors: programs[handle].run(list(tensors))),
     )
