@@ -33,7 +33,7 @@ struct Rejection {
 template <class T>
 class [[nodiscard]] Outcome {
  public:
-  Outcome(T value) : state_(std::move(value)) {}                // NOLINT: implicit by intent
+  Outcome(T value) : state_(std::move(value)) {}                  // NOLINT: implicit by intent
   Outcome(Rejection rejection) : state_(std::move(rejection)) {}  // NOLINT: implicit by intent
 
   bool ok() const { return std::holds_alternative<T>(state_); }

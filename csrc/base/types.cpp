@@ -19,11 +19,25 @@ struct DTypeRow {
 
 // Indexed by DType.
 constexpr std::array<DTypeRow, 19> rows = {{
-    {"float32", "f32", 4},   {"float64", "f64", 8},     {"float16", "f16", 2},    {"bfloat16", "bf16", 2},
-    {"int8", "i8", 1},       {"int16", "i16", 2},       {"int32", "i32", 4},      {"int64", "i64", 8},
-    {"uint8", "u8", 1},      {"bool", "b8", 1},         {"complex64", "c64", 8},  {"complex128", "c128", 16},
-    {"complex32", "c32", 4}, {"uint16", "u16", 2},      {"uint32", "u32", 4},     {"uint64", "u64", 8},
-    {"float8_e4m3fn", "f8e4m3fn", 1}, {"float8_e5m2", "f8e5m2", 1}, {"other", "other", 0},
+    {"float32", "f32", 4},
+    {"float64", "f64", 8},
+    {"float16", "f16", 2},
+    {"bfloat16", "bf16", 2},
+    {"int8", "i8", 1},
+    {"int16", "i16", 2},
+    {"int32", "i32", 4},
+    {"int64", "i64", 8},
+    {"uint8", "u8", 1},
+    {"bool", "b8", 1},
+    {"complex64", "c64", 8},
+    {"complex128", "c128", 16},
+    {"complex32", "c32", 4},
+    {"uint16", "u16", 2},
+    {"uint32", "u32", 4},
+    {"uint64", "u64", 8},
+    {"float8_e4m3fn", "f8e4m3fn", 1},
+    {"float8_e5m2", "f8e5m2", 1},
+    {"other", "other", 0},
 }};
 static_assert(rows.size() == static_cast<std::size_t>(DType::other) + 1);
 
@@ -140,9 +154,12 @@ std::vector<NamedArg> remap_references(const std::vector<NamedArg>& args, const 
 
 std::string device_name(const Device& device) {
   switch (device.type) {
-    case DeviceType::cpu: return "cpu";
-    case DeviceType::cuda: return "cuda:" + std::to_string(device.index);
-    case DeviceType::meta: return "meta";
+    case DeviceType::cpu:
+      return "cpu";
+    case DeviceType::cuda:
+      return "cuda:" + std::to_string(device.index);
+    case DeviceType::meta:
+      return "meta";
   }
   throw InternalError("device_name: not a device type");
 }

@@ -14,7 +14,27 @@ using Json = nlohmann::json;
 
 /// Element types. Names in JSON are torch's own without the "torch." prefix ("float32").
 /// Those from `c64` on are carried for extern operators only; no template reads them.
-enum class DType : std::uint8_t { f32, f64, f16, bf16, i8, i16, i32, i64, u8, b8, c64, c128, c32, u16, u32, u64, f8e4m3fn, f8e5m2, other };
+enum class DType : std::uint8_t {
+  f32,
+  f64,
+  f16,
+  bf16,
+  i8,
+  i16,
+  i32,
+  i64,
+  u8,
+  b8,
+  c64,
+  c128,
+  c32,
+  u16,
+  u32,
+  u64,
+  f8e4m3fn,
+  f8e5m2,
+  other
+};
 
 const char* dtype_name(DType dtype);
 const char* dtype_short_name(DType dtype);       ///< "f32": the enumerator's own name, for printing
@@ -78,7 +98,9 @@ using ArgList = std::vector<Arg>;
 /// JSON: null | true | 3 | {"f": 0.5} | {"f": "inf"} | {"ref": 4} | {"s": "mean"} | {"dtype": "float32"} |
 ///       {"device": "cuda:0"} | {"layout": "strided"} | {"memory_format": "..."} | {"c": [re, im]} | [ ... ]
 struct Arg {
-  std::variant<None, Ref, bool, std::int64_t, double, Complex, std::string, DType, Device, Layout, MemoryFormat, ArgList> v;
+  std::variant<None, Ref, bool, std::int64_t, double, Complex, std::string, DType, Device, Layout, MemoryFormat,
+               ArgList>
+      v;
   /// Same kind, same bits: 0.0 differs from -0.0, and a NaN equals itself.
   bool operator==(const Arg&) const;
 

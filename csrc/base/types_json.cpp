@@ -30,7 +30,8 @@ double number_from_json(const Json& json) {
 }
 
 std::int64_t integer_from_json(const Json& json) {
-  if (json.is_number_unsigned() && json.get<std::uint64_t>() > std::uint64_t{std::numeric_limits<std::int64_t>::max()}) {
+  if (json.is_number_unsigned() &&
+      json.get<std::uint64_t>() > std::uint64_t{std::numeric_limits<std::int64_t>::max()}) {
     throw UserError("the integer " + json.dump() + " does not fit 64 signed bits");
   }
   return json.get<std::int64_t>();
@@ -68,10 +69,8 @@ void from_json(const Json& json, TensorType& type) {
 
 void to_json(Json& json, const Arg& arg) {
   json = std::visit(
-      Overloaded{[](const None&) { return Json(nullptr); },
-                 [](const Ref& ref) { return Json{{"ref", ref.id}}; },
-                 [](bool value) { return Json(value); },
-                 [](std::int64_t value) { return Json(value); },
+      Overloaded{[](const None&) { return Json(nullptr); }, [](const Ref& ref) { return Json{{"ref", ref.id}}; },
+                 [](bool value) { return Json(value); }, [](std::int64_t value) { return Json(value); },
                  [](double value) { return Json{{"f", number_to_json(value)}}; },
                  [](const Complex& value) {
                    return Json{{"c", Json::array({number_to_json(value.re), number_to_json(value.im)})}};

@@ -77,8 +77,10 @@ class PrimChecker {
       dtypes.push_back(result_dtype);
     }
     const DType dtype = dtypes[0];
-    require(std::all_of(dtypes.begin(), dtypes.end(), [&](DType d) { return d == dtype; }), "has operands of one dtype");
-    require(result_dtype == (fn.predicate ? DType::b8 : dtype), "has the result dtype of its operands (predicates: bool)");
+    require(std::all_of(dtypes.begin(), dtypes.end(), [&](DType d) { return d == dtype; }),
+            "has operands of one dtype");
+    require(result_dtype == (fn.predicate ? DType::b8 : dtype),
+            "has the result dtype of its operands (predicates: bool)");
     require(is_float(dtype) ? fn.floats : is_integral(dtype) ? fn.ints : fn.bools, "is defined on its operands' dtype");
   }
 

@@ -79,8 +79,8 @@ Graph read(const Json& json) {
   Graph graph;
   for (const Json& value : json.at("values")) graph.values.push_back(value_from_json(value));
   for (const Json& input : json.at("inputs")) {
-    graph.inputs.push_back({input.at("value").get<ValueId>(), kind_from(input.value("kind", "user")),
-                            input.value("target", "")});
+    graph.inputs.push_back(
+        {input.at("value").get<ValueId>(), kind_from(input.value("kind", "user")), input.value("target", "")});
   }
   for (const Json& node : json.at("nodes")) graph.nodes.push_back(node_from_json(node));
   for (const Json& output : json.at("outputs")) graph.outputs.push_back(output_from_json(output));
@@ -135,8 +135,11 @@ class Canonical {
 }  // namespace
 
 void to_json(Json& json, const Graph& graph) {
-  json = Json{{"values", Json::array()}, {"inputs", Json::array()},    {"nodes", Json::array()},
-              {"outputs", Json::array()}, {"mutations", Json::array()}};
+  json = Json{{"values", Json::array()},
+              {"inputs", Json::array()},
+              {"nodes", Json::array()},
+              {"outputs", Json::array()},
+              {"mutations", Json::array()}};
   for (const Value& value : graph.values) json["values"].push_back(value_to_json(value));
   for (const Input& input : graph.inputs) {
     json["inputs"].push_back({{"value", input.value},

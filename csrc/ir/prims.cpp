@@ -55,11 +55,11 @@ const std::vector<MapFn> table = {
     {"add", 2, false, true, true, false, 1},
     {"sub", 2, false, true, true, false, 1},
     {"mul", 2, false, true, true, false, 1},
-    {"div", 2, false, true, false, false, 4},           // true division
-    {"div_trunc", 2, false, true, true, false, 8},      // rounding_mode="trunc"
-    {"div_floor", 2, false, true, true, false, 10},     // rounding_mode="floor", Python's //
-    {"fmod", 2, false, true, true, false, 16},          // sign of the dividend
-    {"remainder", 2, false, true, true, false, 18},     // sign of the divisor
+    {"div", 2, false, true, false, false, 4},        // true division
+    {"div_trunc", 2, false, true, true, false, 8},   // rounding_mode="trunc"
+    {"div_floor", 2, false, true, true, false, 10},  // rounding_mode="floor", Python's //
+    {"fmod", 2, false, true, true, false, 16},       // sign of the dividend
+    {"remainder", 2, false, true, true, false, 18},  // sign of the divisor
     {"pow", 2, false, true, true, false, 20},
     {"atan2", 2, false, true, false, false, 20},
     {"hypot", 2, false, true, false, false, 8},
@@ -84,7 +84,8 @@ const std::vector<MapFn> table = {
     {"fma", 3, false, true, false, false, 1},
 };
 
-constexpr std::array<std::string_view, 8> reduce_names = {"sum", "prod", "max", "min", "argmax", "argmin", "any", "all"};
+constexpr std::array<std::string_view, 8> reduce_names = {"sum",    "prod",   "max", "min",
+                                                          "argmax", "argmin", "any", "all"};
 
 std::string_view tail(std::string_view op) { return is_prim(op) ? op.substr(prefix.size()) : std::string_view{}; }
 

@@ -29,7 +29,7 @@ namespace cudaagent::ir {
 struct MapFn {
   std::string_view name;
   std::uint8_t arity;
-  bool predicate;       ///< result is bool
+  bool predicate;            ///< result is bool
   bool floats, ints, bools;  ///< operand dtypes it is defined on
   /// Relative cost of one element against an add; 20 and more means a library call.
   std::uint8_t cost;

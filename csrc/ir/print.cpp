@@ -60,10 +60,14 @@ std::string print_node(const Graph& graph, const Node& node) {
 
 const char* kind_name(InputKind kind) {
   switch (kind) {
-    case InputKind::user: return "input";
-    case InputKind::parameter: return "parameter";
-    case InputKind::buffer: return "buffer";
-    case InputKind::constant: return "constant";
+    case InputKind::user:
+      return "input";
+    case InputKind::parameter:
+      return "parameter";
+    case InputKind::buffer:
+      return "buffer";
+    case InputKind::constant:
+      return "constant";
   }
   throw InternalError("print: not an input kind");
 }

@@ -162,7 +162,8 @@ Val Builder::reduce(std::string_view kind, Val x, const Dims& dims, bool keepdim
     if (!reduced || keepdim) left.push_back(reduced ? 1 : extent(x, i));
   }
   const DType result = index ? DType::i64 : logical ? DType::b8 : dtype(x);
-  return emit("reduce", {operand_x(x), {"kind", Arg{std::string(kind)}}, {"dims", int_list(dims)}, {"keepdim", Arg{keepdim}}},
+  return emit("reduce",
+              {operand_x(x), {"kind", Arg{std::string(kind)}}, {"dims", int_list(dims)}, {"keepdim", Arg{keepdim}}},
               result, left);
 }
 

@@ -21,9 +21,9 @@ struct Val {
 /// An operand of a map function: a value or a number.
 class Operand {
  public:
-  Operand(Val value) : value_(value) {}                                     // NOLINT: implicit by intent
-  Operand(double number) : number_{number} {}                               // NOLINT: implicit by intent
-  Operand(int number) : number_{static_cast<std::int64_t>(number)} {}       // NOLINT: implicit by intent
+  Operand(Val value) : value_(value) {}                                // NOLINT: implicit by intent
+  Operand(double number) : number_{number} {}                          // NOLINT: implicit by intent
+  Operand(int number) : number_{static_cast<std::int64_t>(number)} {}  // NOLINT: implicit by intent
   explicit Operand(Arg number) : number_(std::move(number)) {}
 
   bool is_value() const { return value_.id != ir::no_value; }
@@ -50,7 +50,9 @@ class Builder {
   Dims dims(Val x) const { return graph_.type(x.id).dims; }
   DType dtype(Val x) const { return graph_.type(x.id).dtype; }
   std::int64_t rank(Val x) const { return static_cast<std::int64_t>(graph_.type(x.id).dims.size()); }
-  std::int64_t extent(Val x, std::int64_t dim) const { return graph_.type(x.id).dims.at(static_cast<std::size_t>(dim)); }
+  std::int64_t extent(Val x, std::int64_t dim) const {
+    return graph_.type(x.id).dims.at(static_cast<std::size_t>(dim));
+  }
 
   /// A map function of ir/prims.h over the broadcast of its operands. On bool, add and mul are or and and.
   Val operator()(std::string_view fn, std::initializer_list<Operand> operands) { return map(fn, operands); }

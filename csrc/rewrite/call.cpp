@@ -58,8 +58,10 @@ std::vector<Val> Call::tensors(std::string_view name) const {
     return values;
   }
   for (const Arg& item : arg->as<ArgList>()) {
-    if (item.is<Ref>()) values.push_back(mapped(item.as<Ref>().id));
-    else wrong(name, "list of tensors");
+    if (item.is<Ref>())
+      values.push_back(mapped(item.as<Ref>().id));
+    else
+      wrong(name, "list of tensors");
   }
   return values;
 }
@@ -91,8 +93,10 @@ Dims Call::ints(std::string_view name) const {
   if (!arg->is<ArgList>()) return {integer(name, 0)};
   Dims values;
   for (const Arg& item : arg->as<ArgList>()) {
-    if (item.is<std::int64_t>()) values.push_back(item.as<std::int64_t>());
-    else wrong(name, "list of integers");
+    if (item.is<std::int64_t>())
+      values.push_back(item.as<std::int64_t>());
+    else
+      wrong(name, "list of integers");
   }
   return values;
 }
@@ -115,7 +119,8 @@ std::string_view Call::text(std::string_view name, std::string_view fallback) co
 
 const TensorType& Call::out(std::size_t k) const {
   if (used(k)) return captured_.type(node_.outputs[k]);
-  const auto first = std::find_if(node_.outputs.begin(), node_.outputs.end(), [](ir::ValueId id) { return id != ir::no_value; });
+  const auto first =
+      std::find_if(node_.outputs.begin(), node_.outputs.end(), [](ir::ValueId id) { return id != ir::no_value; });
   if (first == node_.outputs.end()) throw InternalError("a node without outputs reached its decomposition");
   return captured_.type(*first);
 }
@@ -132,7 +137,8 @@ void Call::yield_alias(std::size_t k, Val x) const {
   if (!used(k)) return;
   const ir::ValueId id = node_.outputs[k];
   if (builder_.dims(x) != out(k).dims || builder_.dtype(x) != out(k).dtype) {
-    builder_.refuse("bug: the decomposition gives " + ir::print_type(builder_.type(x)) + " for " + ir::print_type(out(k)));
+    builder_.refuse("bug: the decomposition gives " + ir::print_type(builder_.type(x)) + " for " +
+                    ir::print_type(out(k)));
     return;
   }
   map_.at(static_cast<std::size_t>(id)) = x.id;

@@ -9,8 +9,8 @@
 
 namespace cudaagent::rewrite {
 
-/// Arguments that are absent or None read as the fallback. One of another kind than asked for (a symbol where an integer
-/// is meant) makes the builder refuse the node, and the fallback is returned.
+/// Arguments that are absent or None read as the fallback. One of another kind than asked for (a symbol where an
+/// integer is meant) makes the builder refuse the node, and the fallback is returned.
 class Call {
  public:
   /// `map[v]` is the value in the graph under construction that captured value v became.

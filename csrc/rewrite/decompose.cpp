@@ -68,14 +68,16 @@ class Decomposer {
       if (first && !(first->device == type.device)) return "tensors on several devices";
       first = &type;
     }
-    const bool makes = std::any_of(node.outputs.begin(), node.outputs.end(), [](auto id) { return id != ir::no_value; });
+    const bool makes =
+        std::any_of(node.outputs.begin(), node.outputs.end(), [](auto id) { return id != ir::no_value; });
     return makes ? "" : "no output in use";
   }
 
   std::string rewrite(std::int32_t n, const ir::Node& node) {
     ir::Graph& graph = result_.graph;
     const std::size_t nodes = graph.nodes.size(), values = graph.values.size();
-    const auto made = std::find_if(node.outputs.begin(), node.outputs.end(), [](auto id) { return id != ir::no_value; });
+    const auto made =
+        std::find_if(node.outputs.begin(), node.outputs.end(), [](auto id) { return id != ir::no_value; });
     Builder builder(graph, n, captured_.type(*made).device);
     (*registry().find(node.op))(builder, Call(captured_, node, map_, builder));
     std::string why = builder.refusal();

@@ -1,5 +1,5 @@
-// The first pass: captured ATen nodes become primitives where a rule exists. Class: reassociating (a normalisation's sums
-// run in another order than eager's); everything else it does is exact.
+// The first pass: captured ATen nodes become primitives where a rule exists. Class: reassociating (a normalisation's
+// sums run in another order than eager's); everything else it does is exact.
 #pragma once
 
 #include "rewrite/rewrite.h"

@@ -69,7 +69,9 @@ void celu(Builder& b, const Call& c) {
 
 Val leaky(Builder& b, Val x, Operand slope) { return b("where", {b("gt", x, 0), x, b("mul", x, slope)}); }
 
-void leaky_relu(Builder& b, const Call& c) { c.yield(leaky(b, float_input(b, c, "self"), c.number("negative_slope", 0.01))); }
+void leaky_relu(Builder& b, const Call& c) {
+  c.yield(leaky(b, float_input(b, c, "self"), c.number("negative_slope", 0.01)));
+}
 
 /// In training the slope is drawn at random.
 void rrelu(Builder& b, const Call& c) {
@@ -132,9 +134,8 @@ void add_activations(Registry& r) {
   r.add({"hardtanh"}, hardtanh);
   r.add({"elu"}, elu);
   r.add({"celu"}, celu);
-  r.add({"selu"}, of_float([](Builder& b, Val x) {
-    return exponential_linear(b, x, selu_alpha * selu_scale, selu_scale, 1);
-  }));
+  r.add({"selu"},
+        of_float([](Builder& b, Val x) { return exponential_linear(b, x, selu_alpha * selu_scale, selu_scale, 1); }));
   r.add({"leaky_relu"}, leaky_relu);
   r.add({"rrelu"}, rrelu);
   r.add({"prelu", "_prelu_kernel"}, prelu);

@@ -26,7 +26,8 @@ Val silu_slope(Builder& b, Val x) {
 }
 
 Val gelu_slope(Builder& b, Val x) {
-  const Val density = b("mul", b("exp", b("mul", b("mul", x, x), -0.5)), 0.5 * std::numbers::inv_sqrtpi * std::numbers::sqrt2);
+  const Val density =
+      b("mul", b("exp", b("mul", b("mul", x, x), -0.5)), 0.5 * std::numbers::inv_sqrtpi * std::numbers::sqrt2);
   const Val below = b("mul", b("add", b("erf", b("mul", x, std::numbers::sqrt2 / 2)), 1), 0.5);
   return b("add", below, b("mul", x, density));
 }

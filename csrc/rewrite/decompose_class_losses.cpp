@@ -9,10 +9,10 @@ namespace {
 
 /// What every loss over classes needs of its target: which class each sample has, and which samples count.
 struct Classes {
-  std::int64_t dim = 0;    ///< the dim of x that runs over the classes
+  std::int64_t dim = 0;  ///< the dim of x that runs over the classes
   std::int64_t count = 0;
-  Val hit;                 ///< [samples, classes]: position == target
-  Val valid;               ///< [samples]: target != ignore_index
+  Val hit;    ///< [samples, classes]: position == target
+  Val valid;  ///< [samples]: target != ignore_index
   Val target;
 };
 
@@ -113,7 +113,8 @@ void cross_entropy(Builder& b, const Call& c) {
   // The logit is picked in the pass that finds the maximum, rather than the probability in a pass of its own.
   const Val largest = b.reduce("max", x, {classes.dim}, true);
   const Val log_total = b("log", sum(b, b("exp", b("sub", x, largest)), {classes.dim}, true));
-  const Val picked = b("sub", b("sub", pick(b, classes, x), b.squeeze(largest, classes.dim)), b.squeeze(log_total, classes.dim));
+  const Val picked =
+      b("sub", b("sub", pick(b, classes, x), b.squeeze(largest, classes.dim)), b.squeeze(log_total, classes.dim));
   const Val loss = reduce_samples(b, sample_loss(b, c, classes, picked, weight), weight, reduction_of(c));
   if (smoothing == 0) return c.yield(loss);
   const Val spread = smooth_loss(b, c, classes, b("sub", b("sub", x, largest), log_total));

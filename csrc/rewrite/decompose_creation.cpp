@@ -25,7 +25,8 @@ void arange(Builder& b, const Call& c) {
   const Arg start = c.scalar("start", Arg{std::int64_t{0}}), step = c.scalar("step", Arg{std::int64_t{1}});
   const DType result = c.out().dtype;
   if (result == DType::b8) return b.refuse("a range of bool");
-  const bool integers = is_integral(result) || (whole(start) && whole(step) && fits(start, DType::i64) && fits(step, DType::i64));
+  const bool integers =
+      is_integral(result) || (whole(start) && whole(step) && fits(start, DType::i64) && fits(step, DType::i64));
   if (is_integral(result) && (!whole(start) || !whole(step))) return b.refuse("an integer range with a broken step");
   const DType counted = integers ? DType::i64 : compute_dtype(result);
   c.yield(b.iota(c.out().dims, counted, 0, start, step));

@@ -25,10 +25,12 @@ void cosine_embedding(Builder& b, const Call& c) {
   Unified u = unify_checked(b, c, {c.operand("input1"), c.operand("input2")});
   const Val x = u.operands[0].value(), y = u.operands[1].value(), target = c.tensor("target");
   const std::int64_t dim = b.rank(target);
-  if (dim > 1 || b.rank(x) != dim + 1 || b.rank(y) != dim + 1) return b.refuse("vectors of other ranks than the target's");
+  if (dim > 1 || b.rank(x) != dim + 1 || b.rank(y) != dim + 1)
+    return b.refuse("vectors of other ranks than the target's");
   const Val cos = cosine(b, x, y, dim);
   const Val apart = hinge(b, b("sub", cos, c.number("margin", 0)));
-  const Val loss = b("add", b("where", {b("eq", target, 1), b("sub", 1, cos), 0}), b("where", {b("eq", target, -1), apart, 0}));
+  const Val loss =
+      b("add", b("where", {b("eq", target, 1), b("sub", 1, cos), 0}), b("where", {b("eq", target, -1), apart, 0}));
   c.yield(reduce_loss(b, loss, reduction_of(c)));
 }
 

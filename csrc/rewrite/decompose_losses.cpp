@@ -82,7 +82,8 @@ Val poisson(Builder& b, const Call& c, Val x, Val y) {
   Val loss = log_input ? b("sub", b("exp", x), b("mul", y, x))
                        : b("sub", x, b("mul", y, b("log", b("add", x, c.number("eps", 1e-8)))));
   if (!c.flag("full", false)) return loss;
-  const Val stirling = b("add", b("sub", b("mul", y, b("log", y)), y), b("mul", b("log", b("mul", y, 2 * std::numbers::pi)), 0.5));
+  const Val stirling =
+      b("add", b("sub", b("mul", y, b("log", y)), y), b("mul", b("log", b("mul", y, 2 * std::numbers::pi)), 0.5));
   return b("add", loss, b("where", {b("le", y, 1), 0, stirling}));
 }
 

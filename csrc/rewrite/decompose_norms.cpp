@@ -45,7 +45,8 @@ DType dtype_of(Builder& b, const Call& c) { return b.dtype(c.tensor("input")); }
 void layer_norm(Builder& b, const Call& c) {
   const Dims shape = c.ints("normalized_shape");
   const Val x = b.compute(c.tensor("input"), dtype_of(b, c));
-  if (shape.empty() || b.rank(x) < static_cast<std::int64_t>(shape.size())) return b.refuse("nothing to normalise over");
+  if (shape.empty() || b.rank(x) < static_cast<std::int64_t>(shape.size()))
+    return b.refuse("nothing to normalise over");
   const Normalised n = normalise(b, x, last_dims(b, x, shape.size()), c.number("eps", 1e-5));
   c.yield(0, affine(b, c, n.x, shape, dtype_of(b, c)));
   yield_statistics(b, c, n);
@@ -54,7 +55,8 @@ void layer_norm(Builder& b, const Call& c) {
 /// One reshape splits the channels into [group, channels of a group]; the affine part is applied there too.
 void group_norm(Builder& b, const Call& c, std::int64_t groups) {
   const Val x = b.compute(c.tensor("input"), dtype_of(b, c));
-  if (b.rank(x) < 2 || groups < 1 || b.extent(x, 1) % groups != 0) return b.refuse("channels that do not split into groups");
+  if (b.rank(x) < 2 || groups < 1 || b.extent(x, 1) % groups != 0)
+    return b.refuse("channels that do not split into groups");
   Dims split = b.dims(x), shape(static_cast<std::size_t>(b.rank(x)) + 1, 1);
   split[1] /= groups;
   split.insert(split.begin() + 1, groups);
@@ -86,7 +88,8 @@ double default_eps(DType computed) {
 void rms_norm(Builder& b, const Call& c) {
   const Dims shape = c.ints("normalized_shape");
   const Val x = b.compute(c.tensor("input"), dtype_of(b, c));
-  if (shape.empty() || b.rank(x) < static_cast<std::int64_t>(shape.size())) return b.refuse("nothing to normalise over");
+  if (shape.empty() || b.rank(x) < static_cast<std::int64_t>(shape.size()))
+    return b.refuse("nothing to normalise over");
   const Val square = mean(b, b("mul", x, x), last_dims(b, x, shape.size()), true);
   const Val inverse = b("rsqrt", b("add", square, c.number("eps", default_eps(b.dtype(x)))));
   c.yield(0, affine(b, c, b("mul", x, inverse), shape, dtype_of(b, c)));

@@ -117,8 +117,10 @@ Rule x_log_y(const char* log) {
   return [log](Builder& b, const Call& c) {
     Unified u = unify_float(b, c, {c.operand("self"), c.operand("other")});
     const Val dead = b.full({}, compute_dtype(u.common), Arg{nan});
-    const Val x = u.operands[0].is_value() ? u.operands[0].value() : b.full({}, compute_dtype(u.common), u.operands[0].number());
-    const Val y = u.operands[1].is_value() ? u.operands[1].value() : b.full({}, compute_dtype(u.common), u.operands[1].number());
+    const Val x =
+        u.operands[0].is_value() ? u.operands[0].value() : b.full({}, compute_dtype(u.common), u.operands[0].number());
+    const Val y =
+        u.operands[1].is_value() ? u.operands[1].value() : b.full({}, compute_dtype(u.common), u.operands[1].number());
     const Val product = b("where", {b("eq", x, 0), 0, b("mul", x, b(log, y))});
     c.yield(b("where", {b("isnan", y), dead, product}));
   };
@@ -158,8 +160,12 @@ void add_arithmetic(Registry& r) {
 }
 
 void add_comparisons(Registry& r) {
-  for (const auto& [fn, longer] : {std::tuple("eq", ""), {"ne", "not_equal"}, {"lt", "less"}, {"le", "less_equal"},
-                                   {"gt", "greater"}, {"ge", "greater_equal"}}) {
+  for (const auto& [fn, longer] : {std::tuple("eq", ""),
+                                   {"ne", "not_equal"},
+                                   {"lt", "less"},
+                                   {"le", "less_equal"},
+                                   {"gt", "greater"},
+                                   {"ge", "greater_equal"}}) {
     for (const std::string& name : {std::string(fn), std::string(longer)}) {
       if (name.empty()) continue;
       r.add({(name + ".Tensor").c_str(), (name + ".Scalar").c_str()}, comparison(fn));

@@ -99,16 +99,29 @@ void polygamma(Builder& b, const Call& c) {
 void logical_not(Builder& b, const Call& c) { c.yield(b("not", b.to(c.tensor("self"), DType::b8))); }
 
 void add_float_maps(Registry& r) {
-  for (const char* fn : {"exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "reciprocal",
-                         "sigmoid", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh",
-                         "acosh", "atanh", "erf", "erfc", "erfinv", "lgamma", "digamma", "i0"}) {
+  for (const char* fn :
+       {"exp",     "exp2",  "expm1", "log", "log2", "log10",  "log1p",  "sqrt",    "rsqrt", "reciprocal",
+        "sigmoid", "sin",   "cos",   "tan", "asin", "acos",   "atan",   "sinh",    "cosh",  "tanh",
+        "asinh",   "acosh", "atanh", "erf", "erfc", "erfinv", "lgamma", "digamma", "i0"}) {
     r.add({fn}, float_map(fn));
   }
-  for (const auto& [name, fn] : {std::tuple("special_expit", "sigmoid"), {"special_exp2", "exp2"}, {"special_expm1", "expm1"},
-                                 {"special_log1p", "log1p"}, {"special_erf", "erf"}, {"special_erfc", "erfc"},
-                                 {"special_erfinv", "erfinv"}, {"special_gammaln", "lgamma"}, {"special_digamma", "digamma"},
-                                 {"special_psi", "digamma"}, {"special_i0", "i0"}, {"special_i1", "i1"}, {"arcsin", "asin"},
-                                 {"arccos", "acos"}, {"arctan", "atan"}, {"arcsinh", "asinh"}, {"arccosh", "acosh"},
+  for (const auto& [name, fn] : {std::tuple("special_expit", "sigmoid"),
+                                 {"special_exp2", "exp2"},
+                                 {"special_expm1", "expm1"},
+                                 {"special_log1p", "log1p"},
+                                 {"special_erf", "erf"},
+                                 {"special_erfc", "erfc"},
+                                 {"special_erfinv", "erfinv"},
+                                 {"special_gammaln", "lgamma"},
+                                 {"special_digamma", "digamma"},
+                                 {"special_psi", "digamma"},
+                                 {"special_i0", "i0"},
+                                 {"special_i1", "i1"},
+                                 {"arcsin", "asin"},
+                                 {"arccos", "acos"},
+                                 {"arctan", "atan"},
+                                 {"arcsinh", "asinh"},
+                                 {"arccosh", "acosh"},
                                  {"arctanh", "atanh"}}) {
     r.add({name}, float_map(fn));
   }
@@ -138,13 +151,12 @@ void add_unary(Registry& r) {
   r.add({"deg2rad"}, of_float([](Builder& b, Val x) { return b("mul", x, pi / 180); }));
   r.add({"rad2deg"}, of_float([](Builder& b, Val x) { return b("mul", x, 180 / pi); }));
   r.add({"angle"}, of_float([](Builder& b, Val x) {
-    return b("where", {b("isnan", x), x, b.where(b("lt", x, 0), pi, 0.0, b.dtype(x))});
-  }));
+          return b("where", {b("isnan", x), x, b.where(b("lt", x, 0), pi, 0.0, b.dtype(x))});
+        }));
   r.add({"sinc", "special_sinc"}, of_float(sinc));
   r.add({"special_entr"}, of_float(entropy));
-  r.add({"special_ndtr"}, of_float([](Builder& b, Val x) {
-    return b("mul", b("erfc", b("mul", x, -std::numbers::sqrt2 / 2)), 0.5);
-  }));
+  r.add({"special_ndtr"},
+        of_float([](Builder& b, Val x) { return b("mul", b("erfc", b("mul", x, -std::numbers::sqrt2 / 2)), 0.5); }));
   r.add({"logit", "special_logit"}, logit);
   r.add({"nan_to_num"}, nan_to_num);
   r.add({"round.decimals", "special_round"}, round_decimals);

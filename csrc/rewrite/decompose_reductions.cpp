@@ -6,7 +6,9 @@ namespace cudaagent::rewrite {
 
 Val sum(Builder& b, Val x, const Dims& dims, bool keepdim) { return b.reduce("sum", x, dims, keepdim); }
 
-Val mean(Builder& b, Val x, const Dims& dims, bool keepdim) { return b("div", sum(b, x, dims, keepdim), b.count(x, dims)); }
+Val mean(Builder& b, Val x, const Dims& dims, bool keepdim) {
+  return b("div", sum(b, x, dims, keepdim), b.count(x, dims));
+}
 
 namespace {
 

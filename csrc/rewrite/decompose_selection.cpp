@@ -71,7 +71,8 @@ void add_selection(Registry& r) {
   r.add({"masked_fill.Scalar", "masked_fill.Tensor"}, masked_fill);
   r.add({"fill.Scalar", "fill.Tensor"}, fill);
   r.add({"copy"}, copy);
-  r.add({"clamp", "clamp.Tensor", "clamp_min", "clamp_min.Tensor", "clamp_max", "clamp_max.Tensor", "clip", "clip.Tensor"},
+  r.add({"clamp", "clamp.Tensor", "clamp_min", "clamp_min.Tensor", "clamp_max", "clamp_max.Tensor", "clip",
+         "clip.Tensor"},
         clamp);
   r.add({"tril"}, triangle("le"));
   r.add({"triu"}, triangle("ge"));

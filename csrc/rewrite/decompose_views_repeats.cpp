@@ -8,7 +8,8 @@ namespace {
 void flip_dims(Builder& b, const Call& c, Dims dims) {
   Val x = c.tensor("self");
   if (dims.empty() || b.type(x).numel() == 0) return c.yield(x);
-  for (const std::int64_t dim : b.axes(x, std::move(dims))) x = b.slice(x, dim, b.extent(x, dim) - 1, -1, b.extent(x, dim));
+  for (const std::int64_t dim : b.axes(x, std::move(dims)))
+    x = b.slice(x, dim, b.extent(x, dim) - 1, -1, b.extent(x, dim));
   c.yield(x);
 }
 
@@ -44,7 +45,8 @@ void pixel_shuffle(Builder& b, const Call& c) {
   if (rank < 3 || r < 1 || b.extent(x, rank - 3) % (r * r) != 0) return b.refuse("channels that do not make pixels");
   std::int64_t batch = 1;
   for (std::int64_t i = 0; i < rank - 3; ++i) batch *= b.extent(x, i);
-  const Val split = b.reshape(x, {batch, b.extent(x, rank - 3) / (r * r), r, r, b.extent(x, rank - 2), b.extent(x, rank - 1)});
+  const Val split =
+      b.reshape(x, {batch, b.extent(x, rank - 3) / (r * r), r, r, b.extent(x, rank - 2), b.extent(x, rank - 1)});
   c.yield(b.reshape(b.permute(split, {0, 1, 4, 2, 5, 3}), c.out().dims));
 }
 
@@ -64,8 +66,10 @@ void pixel_unshuffle(Builder& b, const Call& c) {
 void channel_shuffle(Builder& b, const Call& c) {
   const Val x = c.tensor("self");
   const std::int64_t groups = c.integer("groups", 1);
-  if (b.rank(x) < 3 || groups < 1 || b.extent(x, 1) % groups != 0) return b.refuse("channels that do not split into groups");
-  const std::int64_t channels = b.extent(x, 1), inner = b.type(x).numel() / std::max<std::int64_t>(b.extent(x, 0) * channels, 1);
+  if (b.rank(x) < 3 || groups < 1 || b.extent(x, 1) % groups != 0)
+    return b.refuse("channels that do not split into groups");
+  const std::int64_t channels = b.extent(x, 1),
+                     inner = b.type(x).numel() / std::max<std::int64_t>(b.extent(x, 0) * channels, 1);
   const Val split = b.reshape(x, {b.extent(x, 0), groups, channels / groups, inner});
   c.yield(b.reshape(b.permute(split, {0, 2, 1, 3}), c.out().dims));
 }

@@ -8,8 +8,8 @@ namespace cudaagent::rewrite {
 
 namespace {
 
-/// Whether `type` can be seen in `dims` without moving an element: each run of new dims must cover a run of old dims that
-/// lie evenly in memory.
+/// Whether `type` can be seen in `dims` without moving an element: each run of new dims must cover a run of old dims
+/// that lie evenly in memory.
 bool viewable(const TensorType& type, const Dims& dims) {
   if (type.numel() == 0) return true;
   std::size_t next = dims.size();
@@ -72,7 +72,8 @@ void swap_dims(Builder& b, const Call& c, std::int64_t first, std::int64_t secon
   const Val x = c.tensor("self");
   if (b.rank(x) == 0) return c.yield_alias(x);
   Dims order = identity_order(b.rank(x));
-  std::swap(order.at(static_cast<std::size_t>(b.axis(first, b.rank(x)))), order.at(static_cast<std::size_t>(b.axis(second, b.rank(x)))));
+  std::swap(order.at(static_cast<std::size_t>(b.axis(first, b.rank(x)))),
+            order.at(static_cast<std::size_t>(b.axis(second, b.rank(x)))));
   c.yield_alias(b.permute(x, order));
 }
 
@@ -113,8 +114,9 @@ void move_dims(Builder& b, const Call& c) {
 }  // namespace
 
 void add_shapes(Registry& r) {
-  r.add({"view", "reshape", "_unsafe_view", "_reshape_alias", "flatten.using_ints", "unflatten.int", "squeeze", "squeeze.dim",
-         "squeeze.dims", "unsqueeze", "view_as", "reshape_as", "ravel", "atleast_1d", "atleast_2d", "atleast_3d"},
+  r.add({"view", "reshape", "_unsafe_view", "_reshape_alias", "flatten.using_ints", "unflatten.int", "squeeze",
+         "squeeze.dim", "squeeze.dims", "unsqueeze", "view_as", "reshape_as", "ravel", "atleast_1d", "atleast_2d",
+         "atleast_3d"},
         reshape);
   r.add({"view.dtype"}, view_dtype);
   r.add({"expand", "expand_as", "broadcast_to"}, expand);

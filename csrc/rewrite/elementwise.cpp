@@ -7,8 +7,10 @@ namespace cudaagent::rewrite {
 DType common_dtype(const Builder& b, const std::vector<Operand>& operands) {
   Promotion promotion;
   for (const Operand& operand : operands) {
-    if (operand.is_value()) promotion.add_tensor(b.type(operand.value()));
-    else promotion.add_number(operand.number());
+    if (operand.is_value())
+      promotion.add_tensor(b.type(operand.value()));
+    else
+      promotion.add_number(operand.number());
   }
   return promotion.result();
 }

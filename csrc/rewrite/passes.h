@@ -10,9 +10,9 @@
 
 namespace cudaagent::rewrite {
 
-/// convert(convert(x: f32, half), f32) becomes x when both are implicit, the half has no other reader, and all readers of
-/// the result were made from one captured node: then no kernel border is likely between them, at which the half would
-/// be the cheaper value to store. Class: reassociating (a rounding is skipped).
+/// convert(convert(x: f32, half), f32) becomes x when both are implicit, the half has no other reader, and all readers
+/// of the result were made from one captured node: then no kernel border is likely between them, at which the half
+/// would be the cheaper value to store. Class: reassociating (a rounding is skipped).
 int elide_conversions(ir::Graph& graph);
 /// A conversion of a lossless conversion reads the original.
 int merge_conversions(ir::Graph& graph);

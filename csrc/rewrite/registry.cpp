@@ -20,10 +20,10 @@ const Rule* Registry::find(const std::string& op) const {
 const Registry& registry() {
   static const Registry all = [] {
     Registry registry;
-    for (const auto add : {add_unary, add_binary, add_ternary, add_activations, add_backward, add_selection,
-                           add_conversions, add_reductions, add_statistics, add_vector_norms, add_softmax, add_norms,
-                           add_batch_norms, add_losses, add_distance_losses, add_class_losses, add_shapes, add_slices,
-                           add_repeats, add_creation}) {
+    for (const auto add : {add_unary,        add_binary,      add_ternary,     add_activations, add_backward,
+                           add_selection,    add_conversions, add_reductions,  add_statistics,  add_vector_norms,
+                           add_softmax,      add_norms,       add_batch_norms, add_losses,      add_distance_losses,
+                           add_class_losses, add_shapes,      add_slices,      add_repeats,     add_creation}) {
       add(registry);
     }
     return registry;

@@ -1,5 +1,5 @@
-// Public header of the room `rewrite`: algebra on graphs. One pass a file, one verb-named function, each with its class:
-// exact, reassociating, guarded or finite-only (docs/design.md, section 3).
+// Public header of the room `rewrite`: algebra on graphs. One pass a file, one verb-named function, each with its
+// class: exact, reassociating, guarded or finite-only (docs/design.md, section 3).
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ struct Result {
   std::vector<std::pair<std::int32_t, std::string>> left;
 };
 
-/// The pass list, in order, over the captured graph. `keep` names captured nodes that must stay extern, with the reason:
-/// those whose kernels were rejected; it appears in `left`.
+/// The pass list, in order, over the captured graph. `keep` names captured nodes that must stay extern, with the
+/// reason: those whose kernels were rejected; it appears in `left`.
 Result rewrite(const ir::Graph& captured, const Options& options, const std::map<std::int32_t, std::string>& keep = {});
 
 /// Every ATen operator that has a rule, "aten::add.Tensor", sorted; a default overload carries no suffix.

@@ -18,8 +18,8 @@ namespace cudaagent::verify {
 enum class Status : std::uint8_t { passed, failed, mistrusted, untested };
 
 struct FamilyResult {
-  std::string
-      family;  ///< "normal", "positive", "shifted", "graded rows", "graded columns", "outlier", "integers", "special"
+  /// "normal", "positive", "shifted", "graded rows", "graded columns", "outlier", "integers", "special"
+  std::string family;
   /// Relative RMS, largest absolute over the truth's RMS, worst row's RMS over that row's RMS: kernel, then eager.
   double rms = 0, max = 0, row = 0;
   double eager_rms = 0, eager_max = 0, eager_row = 0;

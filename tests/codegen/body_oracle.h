@@ -116,7 +116,7 @@ inline long double digamma_reference(long double x) {
   if (x < 0) {
     if (x == std::floor(x)) return std::nanl("");
     const long double pi = 3.14159265358979323846264338327950288L;
-    return digamma_reference(1 - x) - pi / std::tan(pi * (x - std::floor(x)));
+    return digamma_reference(1 - x) - pi / std::tan(pi * (x - std::rint(x)));
   }
   long double sum = 0;
   while (x < 40) sum -= 1 / x++;
@@ -189,7 +189,8 @@ inline long double float_map(const std::string& fn, DType dtype, const Number* x
   if (fn == "sub") return a - b;
   if (fn == "mul") return a * b;
   if (fn == "div") return a / b;
-  if (fn == "div_trunc") return std::trunc(a / b);
+  // The quotient is rounded before it is cut, as in torch.
+  if (fn == "div_trunc") return std::trunc(round_to({a / b, 0}, dtype_size(dtype) == 2 ? DType::f32 : dtype).f);
   if (fn == "fmod") return std::fmod(a, b);
   if (fn == "remainder" || fn == "div_floor") {
     long double left = std::fmod(a, b);
