@@ -94,7 +94,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             continue
         row = check(model, args.device, getattr(torch, args.dtype), options, args.repeats)
         print(
-            f"{row['model']:20s} error {row['error']:.1e} (eager {row['eager_error']:.1e})  {row['generated']:3d} kernels"
+            f"{row['model']:20s} error {row['error']:.1e} (eager {row['eager_error']:.1e})"
+            f"  {row['generated']:3d} kernels"
             f"  first call {row['seconds']:6.1f} s  ours {row['ours_ms']:8.2f}  eager {row['eager_ms']:8.2f} ms"
             f"  x {row['eager_ms'] / row['ours_ms']:.2f}\n    {row['external']} {row['left']}",
             flush=True,

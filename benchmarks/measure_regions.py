@@ -118,7 +118,8 @@ def measure(
 def print_row(row: dict[str, Any]) -> None:
     ratio = f"{row['over_compile']:6.2f}" if "over_compile" in row else "     -"
     print(
-        f"{row['region']:32s} eager {row['eager_ms']:8.3f}  compile {row.get('compile_ms', math.nan):8.3f}  ours {row['ours_ms']:8.3f} ms"
+        f"{row['region']:32s} eager {row['eager_ms']:8.3f}"
+        f"  compile {row.get('compile_ms', math.nan):8.3f}  ours {row['ours_ms']:8.3f} ms"
         f"  diff {row['difference']:.1e}  {row['gb_per_s']:7.0f} GB/s  {row['of_copy']:5.2f} of copy  {ratio} x compile"
         f"  {'EXTERN ' + str(row['extern']) if row['extern'] else ' '.join(row['generated'])}",
         flush=True,

@@ -2,8 +2,8 @@
 
 Export costs about as much as Dynamo's own trace, so a second process that meets the same graph takes the document from
 here. The key is everything the export depends on: the graph as Dynamo wrote it, its inputs, the ambient state,
-and the versions. A graph whose key cannot be written down (a function of the user's, a tensor it holds) is exported anew.
-Read-only layers are not asked: nothing after capture could tell a document that computes something else.
+and the versions. A graph whose key cannot be written down (a function of the user's, a tensor it holds) is exported
+anew. Read-only layers are not asked: nothing after capture could tell a document that computes something else.
 """
 
 from __future__ import annotations

@@ -140,6 +140,8 @@ def failure(graph: Graph, options_json: str, tolerance: float = 1e-4, seed: int 
         if theirs is None:
             continue
         scale = theirs.double().abs().nan_to_num(posinf=0, neginf=0).amax().item() if theirs.numel() else 0.0
-        if not torch.allclose(mine.double(), theirs.double(), rtol=tolerance, atol=tolerance * max(scale, 1e-30), equal_nan=True):
+        if not torch.allclose(
+            mine.double(), theirs.double(), rtol=tolerance, atol=tolerance * max(scale, 1e-30), equal_nan=True
+        ):
             return f"output {position} differs from PyTorch by more than {tolerance}"
     return None

@@ -52,8 +52,10 @@ std::vector<Stage> stages(const Body& body) {
       const Inst& inst = body.insts[i];
       if (inst.stage != static_cast<std::int32_t>(s)) continue;
       const bool reduce = inst.kind == InstKind::reduce;
-      if (reduce || (inst.kind == InstKind::store && inst.element)) mark(body, static_cast<std::int32_t>(i), marked);
-      else if (!inst.element) stage.row.push_back(static_cast<std::int32_t>(i));
+      if (reduce || (inst.kind == InstKind::store && inst.element))
+        mark(body, static_cast<std::int32_t>(i), marked);
+      else if (!inst.element)
+        stage.row.push_back(static_cast<std::int32_t>(i));
     }
     for (std::size_t i = 0; i < body.insts.size(); ++i) {
       if (!marked[i]) continue;

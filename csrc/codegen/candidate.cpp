@@ -18,9 +18,15 @@ Json launch_json(const Launch& launch) {
   Json args = Json::array();
   for (const KernelArg& arg : launch.args)
     args.push_back({{"kind", arg.kind == KernelArg::Kind::buffer ? "buffer" : "scratch"}, {"index", arg.index}});
-  return {{"kernel", launch.kernel}, {"grid", launch.grid},   {"block", launch.block},
-          {"cluster", launch.cluster}, {"shared_bytes", launch.shared_bytes}, {"count", launch.count},
-          {"grain", launch.grain},   {"pdl", launch.pdl}, {"args", std::move(args)}};
+  return {{"kernel", launch.kernel},
+          {"grid", launch.grid},
+          {"block", launch.block},
+          {"cluster", launch.cluster},
+          {"shared_bytes", launch.shared_bytes},
+          {"count", launch.count},
+          {"grain", launch.grain},
+          {"pdl", launch.pdl},
+          {"args", std::move(args)}};
 }
 
 Launch launch_from_json(const Json& json) {
@@ -35,7 +41,8 @@ Launch launch_from_json(const Json& json) {
   json.at("pdl").get_to(launch.pdl);
   for (const Json& arg : json.at("args")) {
     const bool buffer = arg.at("kind").get<std::string>() == "buffer";
-    launch.args.push_back({buffer ? KernelArg::Kind::buffer : KernelArg::Kind::scratch, arg.at("index").get<std::int32_t>()});
+    launch.args.push_back(
+        {buffer ? KernelArg::Kind::buffer : KernelArg::Kind::scratch, arg.at("index").get<std::int32_t>()});
   }
   return launch;
 }

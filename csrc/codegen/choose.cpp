@@ -57,8 +57,7 @@ Outcome<Source> generate(const schedule::Body& body, const Candidate& candidate,
       return Rejection{"codegen", "template " + entry.name + " cannot carry this body", ""};
     std::map<std::string, std::int64_t> params = entry.defaults(body, target);
     for (const auto& [key, value] : candidate.params) {
-      if (!params.contains(key))
-        return Rejection{"codegen", "template " + entry.name + " has no parameter " + key, ""};
+      if (!params.contains(key)) return Rejection{"codegen", "template " + entry.name + " has no parameter " + key, ""};
       params[key] = value;
     }
     return entry.generate(body, params, target, name);

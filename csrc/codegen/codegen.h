@@ -63,8 +63,8 @@ void from_json(const Json& json, Source& source);
 /// What the generator must know of the device.
 struct Target {
   Language language = Language::host;
-  std::string arch;            ///< "sm_90a"; of the host: "native"
-  int units = 1;               ///< SMs, or threads
+  std::string arch;  ///< "sm_90a"; of the host: "native"
+  int units = 1;     ///< SMs, or threads
   std::int64_t shared_bytes = 227 * 1024;
 };
 

@@ -52,7 +52,8 @@ Source nothing_to_do() {
 std::string aligned_condition(const Body& body, std::size_t vector_axis) {
   std::vector<bool> used(body.buffers.size(), false);
   for (const Inst& inst : body.insts)
-    if (is_access(inst) && inst.access.strides[vector_axis] == 1) used[static_cast<std::size_t>(inst.access.buffer)] = true;
+    if (is_access(inst) && inst.access.strides[vector_axis] == 1)
+      used[static_cast<std::size_t>(inst.access.buffer)] = true;
   std::string pointers;
   for (std::size_t b = 0; b < used.size(); ++b)
     if (used[b]) pointers += (pointers.empty() ? "p" : ", p") + std::to_string(b);
@@ -76,7 +77,8 @@ std::int64_t bytes_along(const Body& body, std::size_t axis, bool loads_only) {
   std::int64_t bytes = 0;
   for (const Inst& inst : body.insts)
     if (inst.kind == InstKind::load || (inst.kind == InstKind::store && !loads_only))
-      if (inst.access.strides[axis] != 0) bytes += dtype_size(body.buffers[static_cast<std::size_t>(inst.access.buffer)].dtype);
+      if (inst.access.strides[axis] != 0)
+        bytes += dtype_size(body.buffers[static_cast<std::size_t>(inst.access.buffer)].dtype);
   return bytes;
 }
 
@@ -109,8 +111,10 @@ Outcome<int> check_params(const Params& params, const std::vector<Bound>& bounds
   for (const Bound& bound : bounds) {
     const std::int64_t value = params.at(bound.key);
     if (value < 1 || value > bound.most)
-      return Rejection{"codegen", std::string("parameter ") + bound.key + " = " + std::to_string(value) +
-                                      " is outside [1, " + std::to_string(bound.most) + "]", ""};
+      return Rejection{"codegen",
+                       std::string("parameter ") + bound.key + " = " + std::to_string(value) + " is outside [1, " +
+                           std::to_string(bound.most) + "]",
+                       ""};
   }
   return 0;
 }

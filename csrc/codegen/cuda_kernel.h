@@ -24,7 +24,8 @@ struct KernelShape {
 
 /// Opens the kernel in `text` up to its wait for producers, and adds the launch to `source`.
 /// Parameters are p<k> for buffer k and s<k> for scratch k.
-void open_kernel(Text& text, Source& source, const schedule::Body& body, const KernelShape& shape, const Target& target);
+void open_kernel(Text& text, Source& source, const schedule::Body& body, const KernelShape& shape,
+                 const Target& target);
 
 /// The source of a body without elements: no kernel.
 Source nothing_to_do();

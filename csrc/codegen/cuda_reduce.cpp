@@ -16,8 +16,14 @@ std::string number(std::int64_t value) { return std::to_string(value); }
 class ReduceWriter {
  public:
   ReduceWriter(const Body& body, const ReduceShape& shape, const Target& target, const std::string& name)
-      : body_(body), shape_(shape), target_(target), name_(name), stages_(stages(body)),
-        persistent_(persistent_stages(body)), wide_(needs_wide(body)), type_(wide_ ? "int64_t" : "int") {
+      : body_(body),
+        shape_(shape),
+        target_(target),
+        name_(name),
+        stages_(stages(body)),
+        persistent_(persistent_stages(body)),
+        wide_(needs_wide(body)),
+        type_(wide_ ? "int64_t" : "int") {
     for (const Stage& stage : stages_) reduces_.insert(reduces_.end(), stage.reduces.begin(), stage.reduces.end());
   }
 
@@ -45,7 +51,8 @@ class ReduceWriter {
   Walk element_walk(const Part& part, bool aligned, bool persistent) const;
 
   std::int64_t row_blocks() const {
-    return shape_.columns ? ceil_div(body_.kept(), shape_.lanes * shape_.vector) : ceil_div(body_.kept(), shape_.groups);
+    return shape_.columns ? ceil_div(body_.kept(), shape_.lanes * shape_.vector)
+                          : ceil_div(body_.kept(), shape_.groups);
   }
   /// Elements of a row one block takes: whole vectors for rows.
   std::int64_t chunk(const Part& part) const {
@@ -56,7 +63,8 @@ class ReduceWriter {
   /// Threads a unit should hold when rows stay in registers: at 64 registers each, two or more blocks share it, so that
   /// one loads while another stores. Elements with an address of their own, and long shares, need more registers.
   std::int64_t resident_threads() const {
-    const std::int64_t held = elements_per_thread(body_, shape_) * (shape_.columns ? shape_.vector : 1) * registers_per_element(body_);
+    const std::int64_t held =
+        elements_per_thread(body_, shape_) * (shape_.columns ? shape_.vector : 1) * registers_per_element(body_);
     const bool scattered = shape_.columns || body_.axes.size() > kept_axes(body_) + 1;
     return (scattered ? 640 : 1024) / (held > 32 ? 2 : 1);
   }
@@ -99,7 +107,8 @@ Source ReduceWriter::write() {
     for (const std::int32_t reduce : reduces_) source_.scratch.push_back({scratch_bytes(reduce), false});
     for (std::size_t s = 0; s < stages_.size(); ++s) {
       const bool passes = !stages_[s].element.empty();
-      write_kernel({s, s, passes ? shape_.splits : 1}, s == 0 ? name_ : name_ + "_" + number(static_cast<std::int64_t>(s) + 1));
+      write_kernel({s, s, passes ? shape_.splits : 1},
+                   s == 0 ? name_ : name_ + "_" + number(static_cast<std::int64_t>(s) + 1));
     }
   }
   source_.text = text_.str();
@@ -146,13 +155,15 @@ void ReduceWriter::write_kernel(const Part& part, const std::string& name) {
 /// lane, group, part; row or column with its axes' indices; begin and end of the block's share of the row.
 void ReduceWriter::write_indices(const Part& part) {
   const std::int64_t parts = shape_.cluster * part.splits, share = chunk(part);
-  text_.line("const int lane = threadIdx.x % " + number(shape_.lanes) + ", group = threadIdx.x / " + number(shape_.lanes) + ";");
+  text_.line("const int lane = threadIdx.x % " + number(shape_.lanes) + ", group = threadIdx.x / " +
+             number(shape_.lanes) + ";");
   const std::string block = shape_.columns ? "blockIdx.x % " + number(row_blocks()) : "blockIdx.x / " + number(parts);
-  const std::string share_of = shape_.columns ? "blockIdx.x / " + number(row_blocks()) : "blockIdx.x % " + number(parts);
+  const std::string share_of =
+      shape_.columns ? "blockIdx.x / " + number(row_blocks()) : "blockIdx.x % " + number(parts);
   text_.line("const int part = " + (parts == 1 ? std::string("0") : share_of) + ";");
-  const std::string kept = shape_.columns
-                               ? "(" + type_ + "(" + block + ") * " + number(shape_.lanes) + " + lane) * " + number(shape_.vector)
-                               : type_ + "(" + block + ") * " + number(shape_.groups) + " + group";
+  const std::string kept =
+      shape_.columns ? "(" + type_ + "(" + block + ") * " + number(shape_.lanes) + " + lane) * " + number(shape_.vector)
+                     : type_ + "(" + block + ") * " + number(shape_.groups) + " + group";
   if (ragged_rows()) {
     text_.line("const " + type_ + " wanted = " + kept + ";");
     text_.line("const bool live = wanted < " + number(body_.kept()) + ";");
@@ -206,8 +217,10 @@ void ReduceWriter::write_stages(const Part& part, bool aligned) {
       if (shape_.cluster > 1 && !waited) text_.line("ca::cluster_wait();");
       waited = true;
       write_join(emitter, reduce, shape_.cluster);
-      if (part.splits > 1) write_partials(emitter, reduce);
-      else write_result(emitter, reduce);
+      if (part.splits > 1)
+        write_partials(emitter, reduce);
+      else
+        write_result(emitter, reduce);
     }
   }
 }
@@ -233,7 +246,8 @@ Walk ReduceWriter::row_walk(bool aligned, bool stores) const {
 void ReduceWriter::write_row_level(WalkEmitter& emitter, const Stage& stage, bool aligned, bool stores) {
   std::vector<std::int32_t> insts = stage.row;
   if (!stores)
-    std::erase_if(insts, [&](std::int32_t id) { return body_.insts[static_cast<std::size_t>(id)].kind == InstKind::store; });
+    std::erase_if(insts,
+                  [&](std::int32_t id) { return body_.insts[static_cast<std::size_t>(id)].kind == InstKind::store; });
   if (insts.empty()) return;
   emitter.emit(text_, insts, row_walk(aligned, stores), {insts.begin(), insts.end()});
 }
@@ -283,27 +297,31 @@ void ReduceWriter::write_pass(WalkEmitter& emitter, const Part& part, std::size_
 
 /// The thread's part of joining the results that the splits left in scratch.
 void ReduceWriter::write_partial_sums(WalkEmitter& emitter, std::int32_t reduce) {
-  const std::string name = WalkEmitter::accumulator_name(reduce), scratch = "s" + number(static_cast<std::int64_t>(scratch_index(reduce)));
+  const std::string name = WalkEmitter::accumulator_name(reduce),
+                    scratch = "s" + number(static_cast<std::int64_t>(scratch_index(reduce)));
   emitter.declare_accumulator(text_, reduce, shape_.columns ? shape_.vector : 1);
-  const std::string from = shape_.columns ? "group" : "lane", step = number(shape_.columns ? shape_.groups : shape_.lanes);
+  const std::string from = shape_.columns ? "group" : "lane",
+                    step = number(shape_.columns ? shape_.groups : shape_.lanes);
   text_.line("const auto join" + number(reduce) + " = " + emitter.join(reduce) + ";");
   text_.directive("#pragma unroll 8");
   text_.open("for (int q = " + from + "; q < " + number(shape_.splits) + "; q += " + step + ")");
   if (shape_.columns) text_.open_unrolled("e", shape_.vector);
   const std::string e = shape_.columns ? "e" : "0";
   text_.line(name + "[" + e + "] = join" + number(reduce) + "(" + name + "[" + e + "], " + scratch + "[" +
-             (wide_ ? "int64_t(q)" : "q") + " * " + number(body_.kept()) + " + row" + (shape_.columns ? " + e" : "") + "]);");
+             (wide_ ? "int64_t(q)" : "q") + " * " + number(body_.kept()) + " + row" + (shape_.columns ? " + e" : "") +
+             "]);");
   if (shape_.columns) text_.close();
   text_.close();
 }
 
 /// Joins the accumulators of the threads that share a row; all of them get the result.
 void ReduceWriter::write_join(WalkEmitter& emitter, std::int32_t reduce, std::int64_t cluster) {
-  const std::string name = WalkEmitter::accumulator_name(reduce), slots = "t" + number(reduce), join = emitter.join(reduce);
+  const std::string name = WalkEmitter::accumulator_name(reduce), slots = "t" + number(reduce),
+                    join = emitter.join(reduce);
   if (shape_.columns) {
     if (shape_.groups > 1)
-      text_.line("ca::reduce_block_columns<" + number(shape_.groups) + ", " + number(shape_.lanes) + ">(" + name + ", " + slots +
-                 ", " + join + ");");
+      text_.line("ca::reduce_block_columns<" + number(shape_.groups) + ", " + number(shape_.lanes) + ">(" + name +
+                 ", " + slots + ", " + join + ");");
     return;
   }
   text_.line("ca::join_vector(" + name + ", " + join + ");");
@@ -311,13 +329,14 @@ void ReduceWriter::write_join(WalkEmitter& emitter, std::int32_t reduce, std::in
     text_.line(name + "[0] = ca::reduce_lanes<" + number(shape_.lanes) + ">(" + name + "[0], " + join + ");");
     return;
   }
-  text_.line(name + "[0] = ca::reduce_group<" + number(shape_.lanes / 32) + ", " + number(cluster) + ">(" + name + "[0], " +
-             emitter.accumulator_start(reduce) + ", " + slots + ", group, " + join + ");");
+  text_.line(name + "[0] = ca::reduce_group<" + number(shape_.lanes / 32) + ", " + number(cluster) + ">(" + name +
+             "[0], " + emitter.accumulator_start(reduce) + ", " + slots + ", group, " + join + ");");
 }
 
 void ReduceWriter::write_partials(WalkEmitter&, std::int32_t reduce) {
   const std::string name = WalkEmitter::accumulator_name(reduce);
-  const std::string to = "s" + number(static_cast<std::int64_t>(scratch_index(reduce))) + "[" + type_ + "(part) * " + number(body_.kept()) + " + row";
+  const std::string to = "s" + number(static_cast<std::int64_t>(scratch_index(reduce))) + "[" + type_ + "(part) * " +
+                         number(body_.kept()) + " + row";
   text_.open(std::string("if (") + (shape_.columns ? "group == 0" : "lane == 0") + (ragged_rows() ? " && live)" : ")"));
   if (shape_.columns) text_.open_unrolled("e", shape_.vector);
   text_.line(to + (shape_.columns ? " + e] = " + name + "[e];" : "] = " + name + "[0];"));
@@ -348,8 +367,10 @@ Outcome<int> check_shape(const Body& body, const ReduceShape& shape, const Targe
   const bool power = (shape.lanes & (shape.lanes - 1)) == 0;
   if (!shape.columns && (shape.lanes <= 32 ? !power : shape.lanes % 32 != 0))
     return refuse("threads a row are a power of two or a multiple of 32");
-  if (vector_width(body, vector_axis(body, shape.columns), false) % shape.vector != 0) return refuse("vector does not divide");
-  if (shape.cluster > 1 && (!is_sm90(target) || shape.columns || shape.groups != 1 || shape.splits > 1 || shape.lanes < 32 || shape.cluster > 8))
+  if (vector_width(body, vector_axis(body, shape.columns), false) % shape.vector != 0)
+    return refuse("vector does not divide");
+  if (shape.cluster > 1 && (!is_sm90(target) || shape.columns || shape.groups != 1 || shape.splits > 1 ||
+                            shape.lanes < 32 || shape.cluster > 8))
     return refuse("a cluster takes one row and needs sm_90");
   if (shape.persistent && body.reduced() == 0) return refuse("an empty row has nothing to keep");
   if (shape.persistent && shape.splits > 1) return refuse("registers do not last from kernel to kernel");
@@ -360,7 +381,8 @@ Outcome<int> check_shape(const Body& body, const ReduceShape& shape, const Targe
 
 }  // namespace
 
-Outcome<Source> write_reduction(const Body& body, const ReduceShape& shape, const Target& target, const std::string& name) {
+Outcome<Source> write_reduction(const Body& body, const ReduceShape& shape, const Target& target,
+                                const std::string& name) {
   if (body.kept() == 0) return nothing_to_do();
   if (auto checked = check_shape(body, shape, target); !checked) return checked.rejection();
   return ReduceWriter(body, shape, target, name).write();

@@ -8,9 +8,7 @@ using schedule::Body;
 using schedule::Inst;
 using schedule::InstKind;
 
-std::size_t vector_axis(const Body& body, bool columns) {
-  return columns ? kept_axes(body) - 1 : body.axes.size() - 1;
-}
+std::size_t vector_axis(const Body& body, bool columns) { return columns ? kept_axes(body) - 1 : body.axes.size() - 1; }
 
 std::int64_t contiguous_bytes(const Body& body, std::size_t axis) {
   std::int64_t bytes = 0;
@@ -84,8 +82,7 @@ std::int64_t registers_per_element(const Body& body) {
 
 std::int64_t elements_per_thread(const Body& body, const ReduceShape& shape) {
   const std::int64_t length = ceil_div(body.reduced(), shape.cluster * shape.splits);
-  return shape.columns ? ceil_div(length, shape.groups)
-                       : ceil_div(length, shape.lanes * shape.vector) * shape.vector;
+  return shape.columns ? ceil_div(length, shape.groups) : ceil_div(length, shape.lanes * shape.vector) * shape.vector;
 }
 
 }  // namespace cudaagent::codegen::cuda

@@ -8,7 +8,9 @@ namespace cudaagent::codegen::cuda {
 
 class Text {
  public:
-  void line(std::string_view text) { text_.append(static_cast<std::size_t>(2 * depth_), ' ').append(text).append("\n"); }
+  void line(std::string_view text) {
+    text_.append(static_cast<std::size_t>(2 * depth_), ' ').append(text).append("\n");
+  }
   /// A line with no indentation, as the preprocessor's are written.
   void directive(std::string_view text) { text_.append(text).append("\n"); }
   void open(std::string_view head) {

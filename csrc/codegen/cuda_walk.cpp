@@ -57,7 +57,8 @@ std::string WalkEmitter::address(const Access& access, const Walk& walk) const {
     std::vector<std::int64_t> dims;
     for (const schedule::Axis& axis : body_.axes) dims.push_back(axis.extent);
     if (access.strides == contiguous_strides(dims))
-      return "p" + number(access.buffer) + " + " + walk.linear + (access.offset ? " + " + number(access.offset) + "ll" : "");
+      return "p" + number(access.buffer) + " + " + walk.linear +
+             (access.offset ? " + " + number(access.offset) + "ll" : "");
   }
   return "p" + number(access.buffer) + " + " + affine(access, walk.index, wide_ ? "ll" : "");
 }
@@ -122,10 +123,12 @@ void WalkEmitter::emit_load(Text& text, std::int32_t id, const Scope& scope) {
   const std::string value_type = scope.stride(access) ? "ca::Vec<" + type + ", " + scope.vec() + ">" : type;
   const std::string to = scope.flat() || late ? "const " + value_type + " " + name : name + group;
   const std::string from = address(access, walk), stride = number(scope.stride(access));
-  if (scope.stride(access) == 0) text.line(to + " = *(" + from + ");");
+  if (scope.stride(access) == 0)
+    text.line(to + " = *(" + from + ");");
   else if (scope.stride(access) == 1 && (walk.aligned || walk.vector == 1))
     text.line(to + " = ca::load<" + scope.vec() + ">(" + from + ");");
-  else text.line(to + " = ca::gather<" + scope.vec() + ">(" + from + ", " + stride + ");");
+  else
+    text.line(to + " = ca::gather<" + scope.vec() + ">(" + from + ", " + stride + ");");
   set_name(id, name + group + (scope.stride(access) ? scope.element() : ""));
 }
 
@@ -148,8 +151,11 @@ void WalkEmitter::emit_value(Text& text, std::int32_t id, const Scope& scope) {
     }
   };
   switch (inst.kind) {
-    case InstKind::constant: break;
-    case InstKind::map: define(expression(inst, [&](std::int32_t operand) { return name(operand); })); break;
+    case InstKind::constant:
+      break;
+    case InstKind::map:
+      define(expression(inst, [&](std::int32_t operand) { return name(operand); }));
+      break;
     case InstKind::index: {
       const std::int64_t stride = scope.stride(inst.access);
       define(affine(inst.access, scope.walk.index) + (stride ? " + e * " + number(stride) + "ll" : ""));
@@ -169,7 +175,8 @@ void WalkEmitter::emit_value(Text& text, std::int32_t id, const Scope& scope) {
       if (scope.walk.vector) text.line("y" + number(id) + "[e] = " + name(inst.operands[0]) + ";");
       break;
     }
-    case InstKind::load: break;
+    case InstKind::load:
+      break;
   }
 }
 
@@ -181,10 +188,12 @@ void WalkEmitter::emit_stores(Text& text, const std::vector<std::int32_t>& store
     const Inst& inst = at(body_, id);
     const std::string to = address(inst.access, walk), from = "y" + number(id);
     const std::int64_t stride = scope.stride(inst.access);
-    if (!walk.vector) text.line("*(" + to + ") = " + name(inst.operands[0]) + ";");
+    if (!walk.vector)
+      text.line("*(" + to + ") = " + name(inst.operands[0]) + ";");
     else if (stride == 1 && (walk.aligned || walk.vector == 1))
       text.line("ca::store(" + to + ", " + from + ");");
-    else text.line("ca::scatter(" + to + ", " + number(stride) + ", " + from + ");");
+    else
+      text.line("ca::scatter(" + to + ", " + number(stride) + ", " + from + ");");
   }
   if (!walk.store_guard.empty()) text.close();
 }
@@ -201,7 +210,8 @@ void WalkEmitter::emit_values(Text& text, const std::vector<std::int32_t>& insts
     if (at(body_, id).kind == InstKind::load) emit_load(text, id, scope);
   for (const std::int32_t id : stores)
     if (walk.vector)
-      text.line("ca::Vec<" + ctype(operand_dtype(body_, at(body_, id))) + ", " + scope.vec() + "> y" + number(id) + ";");
+      text.line("ca::Vec<" + ctype(operand_dtype(body_, at(body_, id))) + ", " + scope.vec() + "> y" + number(id) +
+                ";");
   if (walk.vector) text.open_unrolled("e", walk.vector);
   for (const std::int32_t id : values) emit_value(text, id, scope);
   if (walk.vector) text.close();

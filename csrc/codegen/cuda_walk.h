@@ -1,5 +1,5 @@
-// The heart of the CUDA templates: a list of instructions as text, for a thread that carries `unroll` groups of `vector`
-// neighbouring elements. All loads of the groups are issued before the first is used.
+// The heart of the CUDA templates: a list of instructions as text, for a thread that carries `unroll` groups of
+// `vector` neighbouring elements. All loads of the groups are issued before the first is used.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ namespace cudaagent::codegen::cuda {
 
 /// How a thread steps over elements. The text of an index or a guard may use `u`, the group.
 struct Walk {
-  std::int64_t vector = 0;  ///< neighbours along `axis` a group holds; 0: one element, and no loop over it
-  std::int64_t unroll = 0;  ///< groups; 0: one, and no loop over it
-  std::size_t axis = 0;     ///< the axis `vector` runs along
+  std::int64_t vector = 0;          ///< neighbours along `axis` a group holds; 0: one element, and no loop over it
+  std::int64_t unroll = 0;          ///< groups; 0: one, and no loop over it
+  std::size_t axis = 0;             ///< the axis `vector` runs along
   std::vector<std::string> locals;  ///< declarations inside the loop over groups that `index` and `guard` refer to;
                                     ///< only with such a loop
   std::vector<std::string> index;   ///< per axis, of the group's first element; an identifier, or empty for zero
@@ -25,7 +25,7 @@ struct Walk {
   std::string position;             ///< index of the element in its row, counted over the reduced axes; may use `e`
   std::string store_guard;          ///< further condition on stores; empty: none
   bool aligned = true;              ///< vectors are read and written whole
-  std::set<std::int32_t> late;  ///< loads to issue group by group, as they are used, unless they are kept
+  std::set<std::int32_t> late;      ///< loads to issue group by group, as they are used, unless they are kept
 };
 
 /// One kernel's body as text. Remembers under which name each instruction's value is known.
@@ -66,7 +66,8 @@ class WalkEmitter {
   std::vector<std::string> names_;
 };
 
-/// Declarations, appended to `locals`, of the indices of `axes` (slowest first) from the linear index `linear` over them.
+/// Declarations, appended to `locals`, of the indices of `axes` (slowest first) from the linear index `linear` over
+/// them.
 void decompose(const schedule::Body& body, const std::vector<std::size_t>& axes, const std::string& linear,
                const std::string& type, std::vector<std::string>& locals, std::vector<std::string>& index);
 

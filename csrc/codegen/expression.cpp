@@ -54,11 +54,20 @@ std::int64_t wrapped(std::int64_t value) {
 
 std::string integer_text(std::int64_t value, DType dtype) {
   switch (dtype) {
-    case DType::i8: value = wrapped<std::int8_t>(value); break;
-    case DType::i16: value = wrapped<std::int16_t>(value); break;
-    case DType::i32: value = wrapped<std::int32_t>(value); break;
-    case DType::u8: value = wrapped<std::uint8_t>(value); break;
-    default: break;
+    case DType::i8:
+      value = wrapped<std::int8_t>(value);
+      break;
+    case DType::i16:
+      value = wrapped<std::int16_t>(value);
+      break;
+    case DType::i32:
+      value = wrapped<std::int32_t>(value);
+      break;
+    case DType::u8:
+      value = wrapped<std::uint8_t>(value);
+      break;
+    default:
+      break;
   }
   // The most negative number has no literal of its own.
   if (value == std::numeric_limits<std::int64_t>::min()) return "(-9223372036854775807ll - 1)";
@@ -69,28 +78,44 @@ std::string integer_text(std::int64_t value, DType dtype) {
 
 std::string ctype(DType dtype) {
   switch (dtype) {
-    case DType::f32: return "float";
-    case DType::f64: return "double";
-    case DType::f16: return "ca::half";
-    case DType::bf16: return "ca::bfloat16";
-    case DType::i8: return "int8_t";
-    case DType::i16: return "int16_t";
-    case DType::i32: return "int32_t";
-    case DType::i64: return "int64_t";
-    case DType::u8: return "uint8_t";
-    case DType::b8: return "bool";
-    default: throw InternalError(std::string("no template reads ") + dtype_name(dtype));
+    case DType::f32:
+      return "float";
+    case DType::f64:
+      return "double";
+    case DType::f16:
+      return "ca::half";
+    case DType::bf16:
+      return "ca::bfloat16";
+    case DType::i8:
+      return "int8_t";
+    case DType::i16:
+      return "int16_t";
+    case DType::i32:
+      return "int32_t";
+    case DType::i64:
+      return "int64_t";
+    case DType::u8:
+      return "uint8_t";
+    case DType::b8:
+      return "bool";
+    default:
+      throw InternalError(std::string("no template reads ") + dtype_name(dtype));
   }
 }
 
 std::string literal(double value, DType dtype) {
   switch (dtype) {
     case DType::f32:
-    case DType::f64: return float_text(value, dtype);
-    case DType::f16: return hex_bits("ca::half", half_bits(static_cast<float>(value)));
-    case DType::bf16: return hex_bits("ca::bfloat16", bfloat16_bits(static_cast<float>(value)));
-    case DType::b8: return value != 0 ? "true" : "false";
-    default: break;
+    case DType::f64:
+      return float_text(value, dtype);
+    case DType::f16:
+      return hex_bits("ca::half", half_bits(static_cast<float>(value)));
+    case DType::bf16:
+      return hex_bits("ca::bfloat16", bfloat16_bits(static_cast<float>(value)));
+    case DType::b8:
+      return value != 0 ? "true" : "false";
+    default:
+      break;
   }
   // Out of range is undefined in C++; zero stands for NaN and saturation for the rest.
   if (std::isnan(value)) return integer_text(0, dtype);
@@ -121,7 +146,8 @@ std::string map_function_name(const std::string& fn) {
 std::string expression(const schedule::Inst& inst, const Naming& operand) {
   if (inst.kind == schedule::InstKind::constant) return literal(inst.constant, inst.dtype);
   if (inst.kind != schedule::InstKind::map) throw InternalError("only maps and constants are expressions");
-  std::string text = inst.fn == "convert" ? "ca::convert<" + ctype(inst.dtype) + ">(" : "ca::" + map_function_name(inst.fn) + "(";
+  std::string text =
+      inst.fn == "convert" ? "ca::convert<" + ctype(inst.dtype) + ">(" : "ca::" + map_function_name(inst.fn) + "(";
   for (std::size_t k = 0; k < inst.operands.size(); ++k) text += (k ? ", " : "") + operand(inst.operands[k]);
   return text + ")";
 }
@@ -134,7 +160,8 @@ std::string affine(const schedule::Access& access, const std::vector<std::string
     if (!text.empty()) text += " + ";
     text += stride == 1 ? index[a] : index[a] + " * (" + std::to_string(stride) + suffix + ")";
   }
-  if (access.offset != 0 || text.empty()) text = std::to_string(access.offset) + suffix + (text.empty() ? "" : " + ") + text;
+  if (access.offset != 0 || text.empty())
+    text = std::to_string(access.offset) + suffix + (text.empty() ? "" : " + ") + text;
   return text;
 }
 
@@ -158,27 +185,40 @@ std::string reduce_identity(ir::ReduceKind kind, DType accumulator) {
     return literal(negative ? -highest - 1 : highest, accumulator);
   };
   switch (kind) {
-    case ir::ReduceKind::sum: return literal(std::int64_t{0}, accumulator);
-    case ir::ReduceKind::prod: return literal(std::int64_t{1}, accumulator);
+    case ir::ReduceKind::sum:
+      return literal(std::int64_t{0}, accumulator);
+    case ir::ReduceKind::prod:
+      return literal(std::int64_t{1}, accumulator);
     case ir::ReduceKind::max:
-    case ir::ReduceKind::argmax: return lowest(true);
+    case ir::ReduceKind::argmax:
+      return lowest(true);
     case ir::ReduceKind::min:
-    case ir::ReduceKind::argmin: return lowest(false);
-    case ir::ReduceKind::any: return "false";
-    case ir::ReduceKind::all: return "true";
+    case ir::ReduceKind::argmin:
+      return lowest(false);
+    case ir::ReduceKind::any:
+      return "false";
+    case ir::ReduceKind::all:
+      return "true";
   }
   throw InternalError("unknown reduction");
 }
 
 std::string reduce_function(ir::ReduceKind kind) {
   switch (kind) {
-    case ir::ReduceKind::sum: return "ca::add";
-    case ir::ReduceKind::prod: return "ca::mul";
-    case ir::ReduceKind::max: return "ca::max";
-    case ir::ReduceKind::min: return "ca::min";
-    case ir::ReduceKind::any: return "ca::bit_or";
-    case ir::ReduceKind::all: return "ca::bit_and";
-    default: return "";
+    case ir::ReduceKind::sum:
+      return "ca::add";
+    case ir::ReduceKind::prod:
+      return "ca::mul";
+    case ir::ReduceKind::max:
+      return "ca::max";
+    case ir::ReduceKind::min:
+      return "ca::min";
+    case ir::ReduceKind::any:
+      return "ca::bit_or";
+    case ir::ReduceKind::all:
+      return "ca::bit_and";
+    default:
+      return "";
   }
 }
 

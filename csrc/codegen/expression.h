@@ -19,7 +19,8 @@ namespace cudaagent::codegen {
 /// C++ name of an element type: "float", "ca::half", "int64_t", "bool".
 std::string ctype(DType dtype);
 
-/// A constant as an expression of type ctype(dtype), exact to the bit. Doubles reach f16 and bf16 through f32, as in torch.
+/// A constant as an expression of type ctype(dtype), exact to the bit. Doubles reach f16 and bf16 through f32, as in
+/// torch.
 std::string literal(const Arg& value, DType dtype);
 std::string literal(double value, DType dtype);
 std::string literal(std::int64_t value, DType dtype);

@@ -19,16 +19,19 @@ HostAccumulator host_accumulator(const schedule::Body& body, std::int32_t reduce
 std::string HostAccumulator::type(const HostWriter& out, bool vector) const {
   const ReduceKind kind = out.body().insts[static_cast<std::size_t>(inst)].reduce;
   if (!argument)
-    return "ca::accumulator<ca::reduce_" + std::string(ir::reduce_kind_name(kind)) + ", " + out.type(value, vector) + ">";
+    return "ca::accumulator<ca::reduce_" + std::string(ir::reduce_kind_name(kind)) + ", " + out.type(value, vector) +
+           ">";
   const char* order = kind == ReduceKind::argmax ? "ca::greater" : "ca::less";
-  return std::string("ca::arg_accumulator<") + order + ", " + out.type(value, vector) + ", " + out.type(index, vector) + ">";
+  return std::string("ca::arg_accumulator<") + order + ", " + out.type(value, vector) + ", " + out.type(index, vector) +
+         ">";
 }
 
 std::string HostAccumulator::take(const HostWriter& out, const std::string& kept, const std::string& position) const {
   const Inst& reduce = out.body().insts[static_cast<std::size_t>(inst)];
   const std::int32_t operand = reduce.operands[0];
   std::string x = out.operand(operand, true);
-  if (out.body().insts[static_cast<std::size_t>(operand)].dtype != value) x = "ca::convert<" + ctype(value) + ">(" + x + ")";
+  if (out.body().insts[static_cast<std::size_t>(operand)].dtype != value)
+    x = "ca::convert<" + ctype(value) + ">(" + x + ")";
   return name("a") + ".take(" + x + ", " + (argument ? position + ", " : "") + kept + ");";
 }
 

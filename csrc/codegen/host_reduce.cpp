@@ -17,7 +17,10 @@ std::string number(std::int64_t value) { return std::to_string(value) + "ll"; }
 class Generator {
  public:
   Generator(const HostReduction& plan, std::string name)
-      : plan_(plan), body_(plan.body), out_(plan.body, plan.vector_axis, plan.lanes, plan.columns), name_(std::move(name)),
+      : plan_(plan),
+        body_(plan.body),
+        out_(plan.body, plan.vector_axis, plan.lanes, plan.columns),
+        name_(std::move(name)),
         stages_(stages(plan.body)) {
     for (std::size_t i = 0; i < body_.insts.size(); ++i) {
       const auto id = static_cast<std::int32_t>(i);
@@ -70,8 +73,10 @@ class Generator {
       for (std::size_t s = from; s < to; ++s) {
         write_row(s, true);
         if (!stages_[s].element.empty()) plan_.columns ? write_columns(s) : write_rows(s);
-        if (split) write_partials(s);
-        else write_results(s);
+        if (split)
+          write_partials(s);
+        else
+          write_results(s);
       }
       out_.close();
       launch.count = plan_.tasks() * chunks_;
@@ -89,8 +94,8 @@ class Generator {
         const HostAccumulator acc = host_accumulator(body_, reduce);
         const auto bind = [&](const char* prefix, DType dtype) {
           if (next >= static_cast<std::int32_t>(source_.scratch.size())) return;
-          out_.line(ctype(dtype) + "* __restrict const " + acc.name(prefix) + " = static_cast<" + ctype(dtype) + "*>(args[" +
-                    std::to_string(launch.args.size()) + "]);");
+          out_.line(ctype(dtype) + "* __restrict const " + acc.name(prefix) + " = static_cast<" + ctype(dtype) +
+                    "*>(args[" + std::to_string(launch.args.size()) + "]);");
           launch.args.push_back({KernelArg::Kind::scratch, next++});
         };
         bind("s", acc.value);
@@ -152,7 +157,8 @@ class Generator {
     write(false);
     if (std::none_of(insts.begin(), insts.end(), [&](std::int32_t id) { return out_.varies(id); })) return;
     for (const std::int32_t id : insts)
-      if (out_.varies(id) && body_.insts[static_cast<std::size_t>(id)].kind != InstKind::store) declare_column_array(id);
+      if (out_.varies(id) && body_.insts[static_cast<std::size_t>(id)].kind != InstKind::store)
+        declare_column_array(id);
     open_columns();
     write(true);
     out_.close();
@@ -268,7 +274,8 @@ void Generator::write_row_vectors(std::size_t s, bool folds) {
   };
   const auto [low, high] = range(plan_.vector_axis);
   const bool chunked = low == "first";
-  out_.line("const int64_t whole = " + (chunked ? "ca::least(last, " + number(extent - rest) + ")" : number(extent - rest)) + ";");
+  out_.line("const int64_t whole = " +
+            (chunked ? "ca::least(last, " + number(extent - rest) + ")" : number(extent - rest)) + ";");
   out_.line("int64_t i = " + low + ";");
   if (folds) {
     out_.open("while (i < whole)");
@@ -297,7 +304,8 @@ void Generator::write_row_vectors(std::size_t s, bool folds) {
 void Generator::write_columns(std::size_t s) {
   const std::vector<HostAccumulator> accs = accumulators(s);
   for (const HostAccumulator& acc : accs)
-    out_.line("ca::cascade<" + acc.type(out_, true) + ", 1> " + acc.name("c") + "[" + std::to_string(plan_.vectors()) + "];");
+    out_.line("ca::cascade<" + acc.type(out_, true) + ", 1> " + acc.name("c") + "[" + std::to_string(plan_.vectors()) +
+              "];");
   out_.open("");
   if (!accs.empty()) out_.line("int64_t since = 0;");
   const std::vector<std::size_t> loops = plan_.reduced_loops();
@@ -366,8 +374,10 @@ void Generator::write_partials(std::size_t s) {
                               (plan_.columns || plan_.lanes == 1 ? "" : ".across()");
     const auto put = [&](const char* prefix, const char* member) {
       const std::string at = acc.name(prefix) + " + " + partial_at("chunk");
-      if (plan_.columns) out_.line("ca::store(" + at + ", " + acc.name("t") + "." + member + ");");
-      else out_.line("*(" + at + ") = " + acc.name("t") + "." + member + ";");
+      if (plan_.columns)
+        out_.line("ca::store(" + at + ", " + acc.name("t") + "." + member + ");");
+      else
+        out_.line("*(" + at + ") = " + acc.name("t") + "." + member + ";");
     };
     out_.line("const auto " + acc.name("t") + " = " + total + ";");
     put("s", "value");
@@ -386,7 +396,8 @@ void Generator::join_partials(std::size_t s) {
   for (const HostAccumulator& acc : accs) {
     const auto get = [&](const char* prefix) {
       const std::string at = acc.name(prefix) + " + " + partial_at("k");
-      return plan_.columns ? "ca::load<" + ctype(prefix[0] == 's' ? acc.value : acc.index) + ">(" + at + ")" : "*(" + at + ")";
+      return plan_.columns ? "ca::load<" + ctype(prefix[0] == 's' ? acc.value : acc.index) + ">(" + at + ")"
+                           : "*(" + at + ")";
     };
     out_.line(acc.type(out_, plan_.columns) + " " + acc.name("a") + ";");
     out_.line("for (int64_t k = 0; k < " + number(plan_.chunks) + "; ++k) " + acc.name("a") + ".join({" + get("s") +

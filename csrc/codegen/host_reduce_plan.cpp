@@ -23,9 +23,7 @@ std::vector<std::size_t> HostReduction::reduced_loops() const {
   return axes;
 }
 
-std::int64_t HostReduction::tiles() const {
-  return columns ? (body.axes[vector_axis].extent + tile - 1) / tile : 1;
-}
+std::int64_t HostReduction::tiles() const { return columns ? (body.axes[vector_axis].extent + tile - 1) / tile : 1; }
 
 std::int64_t HostReduction::tasks() const {
   std::int64_t count = tiles();
@@ -53,7 +51,8 @@ bool prefers_columns(const Body& body) {
 std::int64_t column_tile(const Body& body, std::size_t axis, std::int64_t lanes, int units) {
   constexpr std::int64_t most = 512, slab_elements = 128 * 1024;
   std::int64_t tile = most;
-  if (body.stages > 2) tile = std::min(tile, std::max(slab_elements / std::max<std::int64_t>(body.reduced(), 1), 4 * lanes));
+  if (body.stages > 2)
+    tile = std::min(tile, std::max(slab_elements / std::max<std::int64_t>(body.reduced(), 1), 4 * lanes));
   const std::int64_t extent = body.axes[axis].extent;
   const std::int64_t outer = std::max<std::int64_t>(body.kept() / std::max<std::int64_t>(extent, 1), 1);
   const std::int64_t wanted = (units + outer - 1) / outer;
@@ -71,7 +70,8 @@ Outcome<HostReduction> plan_reduction(const Body& full, bool columns, std::int64
   if (!axis && columns) return refuse("lanes along columns need a kept axis longer than one");
   plan.vector_axis = axis.value_or(plan.body.axes.size() - 1);
   const std::int64_t extent = plan.body.axes[plan.vector_axis].extent;
-  if (lanes < (columns ? 2 : 1) || lanes > 64 || (lanes & (lanes - 1)) != 0 || lanes > std::max<std::int64_t>(extent, 1))
+  if (lanes < (columns ? 2 : 1) || lanes > 64 || (lanes & (lanes - 1)) != 0 ||
+      lanes > std::max<std::int64_t>(extent, 1))
     return refuse("lanes must be a power of two no longer than their axis");
   if (chunks < 1 || (columns && tile < 1)) return refuse("tile and chunks must be positive");
   plan.lanes = static_cast<int>(lanes);

@@ -26,7 +26,9 @@ HostWriter::HostWriter(const schedule::Body& body, std::size_t vector_axis, int 
   }
 }
 
-void HostWriter::line(const std::string& text) { text_ += std::string(static_cast<std::size_t>(depth_) * 2, ' ') + text + "\n"; }
+void HostWriter::line(const std::string& text) {
+  text_ += std::string(static_cast<std::size_t>(depth_) * 2, ' ') + text + "\n";
+}
 
 void HostWriter::open(const std::string& text) {
   line(text.empty() ? "{" : text + " {");
@@ -66,7 +68,8 @@ std::string HostWriter::value(std::int32_t id) const {
   }
   if (inst.kind == InstKind::index) {
     if (!vector) return "int64_t(" + address(inst.access) + ")";
-    return "ca::iota<int64_t>(" + address(inst.access) + ", " + std::to_string(inst.access.strides[vector_axis_]) + "ll)";
+    return "ca::iota<int64_t>(" + address(inst.access) + ", " + std::to_string(inst.access.strides[vector_axis_]) +
+           "ll)";
   }
   return expression(inst, [&](std::int32_t o) { return operand(o, vector); });
 }
@@ -85,8 +88,10 @@ void HostWriter::store(std::int32_t id) {
   }
   const std::int64_t stride = inst.access.strides[vector_axis_];
   const std::string x = operand(inst.operands[0], true);
-  if (stride == 1) line(std::string("ca::store(") + pointer + " + " + at + ", " + x + ");");
-  else line("ca::scatter(" + pointer + " + " + at + ", " + std::to_string(stride) + "ll, " + x + ");");
+  if (stride == 1)
+    line(std::string("ca::store(") + pointer + " + " + at + ", " + x + ");");
+  else
+    line("ca::scatter(" + pointer + " + " + at + ", " + std::to_string(stride) + "ll, " + x + ");");
 }
 
 void HostWriter::open_kernel(const std::string& name) {
@@ -118,7 +123,8 @@ std::string HostWriter::source() const {
       return inst.kind == InstKind::map && std::find(fns.begin(), fns.end(), inst.fn) != fns.end();
     });
   };
-  std::string text = "#define CA_LANES " + std::to_string(std::max(lanes_, 2)) + "\n#include \"" + prelude_name(Language::host) + "\"\n";
+  std::string text = "#define CA_LANES " + std::to_string(std::max(lanes_, 2)) + "\n#include \"" +
+                     prelude_name(Language::host) + "\"\n";
   if (body_.has_reduction()) text += "#include \"cudaagent_host_reduce.h\"\n";
   if (uses({"lgamma", "digamma", "erfinv", "i0", "i1"})) text += "#include \"cudaagent_host_special.h\"\n";
   return text + "\n" + text_;

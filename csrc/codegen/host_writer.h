@@ -1,4 +1,5 @@
-// Writes the instructions of a body as host C++: which values are vectors, what each is called, where memory is touched.
+// Writes the instructions of a body as host C++: which values are vectors, what each is called, where memory is
+// touched.
 #pragma once
 
 #include <cstdint>

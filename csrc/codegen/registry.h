@@ -17,7 +17,7 @@ struct Template {
   std::map<std::string, std::int64_t> (*defaults)(const schedule::Body& body, const Target& target) = nullptr;
   /// Other parameters worth a measurement, best guess first; may repeat the defaults.
   std::vector<std::map<std::string, std::int64_t>> (*variants)(const schedule::Body& body,
-                                                              const Target& target) = nullptr;
+                                                               const Target& target) = nullptr;
   /// `params` holds every key of the defaults; values that do not fit are a Rejection.
   Outcome<Source> (*generate)(const schedule::Body& body, const std::map<std::string, std::int64_t>& params,
                               const Target& target, const std::string& name) = nullptr;

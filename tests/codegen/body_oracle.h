@@ -20,8 +20,12 @@ struct Number {
 
 inline Number round_to(Number x, DType dtype) {
   switch (dtype) {
-    case DType::f64: x.f = static_cast<double>(x.f); break;
-    case DType::f32: x.f = static_cast<float>(x.f); break;
+    case DType::f64:
+      x.f = static_cast<double>(x.f);
+      break;
+    case DType::f32:
+      x.f = static_cast<float>(x.f);
+      break;
     case DType::f16:
     case DType::bf16: {
       char bytes[8];
@@ -29,12 +33,23 @@ inline Number round_to(Number x, DType dtype) {
       x.f = load_element(bytes, dtype);
       break;
     }
-    case DType::i8: x.i = static_cast<std::int8_t>(x.i); break;
-    case DType::i16: x.i = static_cast<std::int16_t>(x.i); break;
-    case DType::i32: x.i = static_cast<std::int32_t>(x.i); break;
-    case DType::u8: x.i = static_cast<std::uint8_t>(x.i); break;
-    case DType::b8: x.i = x.i != 0; break;
-    default: break;
+    case DType::i8:
+      x.i = static_cast<std::int8_t>(x.i);
+      break;
+    case DType::i16:
+      x.i = static_cast<std::int16_t>(x.i);
+      break;
+    case DType::i32:
+      x.i = static_cast<std::int32_t>(x.i);
+      break;
+    case DType::u8:
+      x.i = static_cast<std::uint8_t>(x.i);
+      break;
+    case DType::b8:
+      x.i = x.i != 0;
+      break;
+    default:
+      break;
   }
   return x;
 }
@@ -47,8 +62,10 @@ inline Number read(const void* data, std::int64_t at, DType dtype) {
 
 inline void write(void* data, std::int64_t at, DType dtype, Number x) {
   auto* place = static_cast<char*>(data) + at * dtype_size(dtype);
-  if (is_float(dtype)) store_element(place, dtype, static_cast<double>(x.f));
-  else std::memcpy(place, &x.i, static_cast<std::size_t>(dtype_size(dtype)));
+  if (is_float(dtype))
+    store_element(place, dtype, static_cast<double>(x.f));
+  else
+    std::memcpy(place, &x.i, static_cast<std::size_t>(dtype_size(dtype)));
 }
 
 inline Number convert(Number x, DType from, DType to) {
@@ -216,8 +233,10 @@ inline long double float_map(const std::string& fn, DType dtype, const Number* x
     if (a == b) return b;
     std::int16_t bits = 0;
     store_element(&bits, dtype, static_cast<double>(a));
-    if (a == 0) bits = static_cast<std::int16_t>(b < 0 ? 0x8001 : 1);
-    else bits = static_cast<std::int16_t>(bits + ((a < b) == (a > 0) ? 1 : -1));
+    if (a == 0)
+      bits = static_cast<std::int16_t>(b < 0 ? 0x8001 : 1);
+    else
+      bits = static_cast<std::int16_t>(bits + ((a < b) == (a > 0) ? 1 : -1));
     return load_element(&bits, dtype);
   }
   throw std::logic_error("no reference for " + fn);
@@ -256,8 +275,10 @@ class Oracle {
     values_.resize(body_.insts.size());
     for (std::size_t i = 0; i < body_.insts.size(); ++i) {
       const schedule::Inst& inst = body_.insts[i];
-      if (inst.kind == schedule::InstKind::reduce) reduce(i);
-      else each(i);
+      if (inst.kind == schedule::InstKind::reduce)
+        reduce(i);
+      else
+        each(i);
     }
   }
 
@@ -284,11 +305,13 @@ class Oracle {
   Number one(const schedule::Inst& inst, std::int64_t at, const Number* x) {
     const auto buffer = static_cast<std::size_t>(std::max(inst.access.buffer, 0));
     switch (inst.kind) {
-      case schedule::InstKind::load: return read(buffers_[buffer], place(inst.access, at), inst.dtype);
+      case schedule::InstKind::load:
+        return read(buffers_[buffer], place(inst.access, at), inst.dtype);
       case schedule::InstKind::store:
         write(buffers_[buffer], place(inst.access, at), body_.buffers[buffer].dtype, x[0]);
         return {};
-      case schedule::InstKind::index: return {0, place(inst.access, at)};
+      case schedule::InstKind::index:
+        return {0, place(inst.access, at)};
       case schedule::InstKind::constant: {
         const Arg& c = inst.constant;
         if (c.is<double>()) return convert({c.as<double>(), 0}, DType::f64, inst.dtype);
@@ -309,7 +332,8 @@ class Oracle {
     values_[i].resize(static_cast<std::size_t>(space_));
     const std::int64_t length = body_.reduced();
     for (std::int64_t row = 0; row < body_.kept(); ++row) {
-      const Number result = round_to(row_value(inst.reduce, dtype, values_[source].data() + row * length, length), inst.dtype);
+      const Number result =
+          round_to(row_value(inst.reduce, dtype, values_[source].data() + row * length, length), inst.dtype);
       for (std::int64_t k = 0; k < length; ++k) values_[i][static_cast<std::size_t>(row * length + k)] = result;
     }
   }
@@ -324,10 +348,20 @@ class Oracle {
     };
     for (std::int64_t k = 0; k < n; ++k) {
       switch (kind) {
-        case ir::ReduceKind::sum: acc.f += x[k].f, acc.i = static_cast<std::int64_t>(static_cast<std::uint64_t>(acc.i) + static_cast<std::uint64_t>(x[k].i)); break;
-        case ir::ReduceKind::prod: acc.f *= x[k].f, acc.i = static_cast<std::int64_t>(static_cast<std::uint64_t>(acc.i) * static_cast<std::uint64_t>(x[k].i)); break;
-        case ir::ReduceKind::any: acc.i |= floats ? x[k].f != 0 : x[k].i != 0; break;
-        case ir::ReduceKind::all: acc.i &= floats ? x[k].f != 0 : x[k].i != 0; break;
+        case ir::ReduceKind::sum:
+          acc.f += x[k].f,
+              acc.i = static_cast<std::int64_t>(static_cast<std::uint64_t>(acc.i) + static_cast<std::uint64_t>(x[k].i));
+          break;
+        case ir::ReduceKind::prod:
+          acc.f *= x[k].f,
+              acc.i = static_cast<std::int64_t>(static_cast<std::uint64_t>(acc.i) * static_cast<std::uint64_t>(x[k].i));
+          break;
+        case ir::ReduceKind::any:
+          acc.i |= floats ? x[k].f != 0 : x[k].i != 0;
+          break;
+        case ir::ReduceKind::all:
+          acc.i &= floats ? x[k].f != 0 : x[k].i != 0;
+          break;
         default: {
           const bool greater = kind == ir::ReduceKind::max || kind == ir::ReduceKind::argmax;
           if (beats(x[k], x[best], greater)) best = k;

@@ -49,7 +49,9 @@ inline schedule::Body layer_norm(std::int64_t rows, std::int64_t length, DType d
 /// Training batch norm of [batch, channels, inner]: statistics and normalised values, rows of two reduced axes.
 inline schedule::Body batch_norm(std::int64_t batch, std::int64_t channels, std::int64_t inner) {
   BodyBuilder b({{channels, false}, {batch, true}, {inner, true}});
-  const auto op = [&](const char* fn, std::vector<std::int32_t> operands) { return b.map(fn, DType::f32, std::move(operands)); };
+  const auto op = [&](const char* fn, std::vector<std::int32_t> operands) {
+    return b.map(fn, DType::f32, std::move(operands));
+  };
   const std::vector<std::int64_t> strides{inner, channels * inner, 1};
   const auto x = b.load(DType::f32, strides);
   const auto n = b.constant(number(static_cast<double>(batch * inner)), DType::f32);
@@ -66,8 +68,11 @@ inline schedule::Body batch_norm(std::int64_t batch, std::int64_t channels, std:
 /// Group norm of [batch, groups, channels a group, inner] with a weight and a bias a channel.
 inline schedule::Body group_norm(std::int64_t batch, std::int64_t groups, std::int64_t channels, std::int64_t inner) {
   BodyBuilder b({{batch, false}, {groups, false}, {channels, true}, {inner, true}});
-  const auto op = [&](const char* fn, std::vector<std::int32_t> operands) { return b.map(fn, DType::f32, std::move(operands)); };
-  const std::vector<std::int64_t> strides{groups * channels * inner, channels * inner, inner, 1}, weights{0, channels, 1, 0};
+  const auto op = [&](const char* fn, std::vector<std::int32_t> operands) {
+    return b.map(fn, DType::f32, std::move(operands));
+  };
+  const std::vector<std::int64_t> strides{groups * channels * inner, channels * inner, inner, 1},
+      weights{0, channels, 1, 0};
   const auto x = b.load(DType::f32, strides);
   const auto n = b.constant(number(static_cast<double>(channels * inner)), DType::f32);
   const auto d = op("sub", {x, op("div", {b.reduce(ir::ReduceKind::sum, x), n})});
@@ -86,7 +91,8 @@ inline schedule::Body channels_last(std::int64_t batch, std::int64_t channels, s
 }
 
 /// One reduction of [rows, length]; `columns`: of [length, rows] over its first axis.
-inline schedule::Body plain_reduction(ir::ReduceKind kind, std::int64_t rows, std::int64_t length, DType dtype, bool columns) {
+inline schedule::Body plain_reduction(ir::ReduceKind kind, std::int64_t rows, std::int64_t length, DType dtype,
+                                      bool columns) {
   BodyBuilder b({{rows, false}, {length, true}});
   const auto x = b.load(dtype, columns ? std::vector<std::int64_t>{1, rows} : std::vector<std::int64_t>{length, 1});
   b.store(b.reduce(kind, x), {1, 0});
@@ -106,8 +112,8 @@ inline schedule::Body gelu(std::int64_t count, DType dtype) {
   BodyBuilder b({{count, false}});
   const auto x = b.map("convert", c, {b.load(dtype, {1})});
   const auto e = b.map("erf", c, {b.map("mul", c, {x, b.constant(number(0.70710678118654752), c)})});
-  const auto y = b.map("mul", c, {b.map("mul", c, {x, b.constant(number(0.5), c)}),
-                                  b.map("add", c, {e, b.constant(number(1.0), c)})});
+  const auto y = b.map(
+      "mul", c, {b.map("mul", c, {x, b.constant(number(0.5), c)}), b.map("add", c, {e, b.constant(number(1.0), c)})});
   b.store(b.map("convert", dtype, {y}), {1});
   return b.body;
 }

@@ -73,8 +73,9 @@ class Emulator {
     for (const codegen::Launch& launch : source.launches) {
       std::vector<void*> args;
       for (const codegen::KernelArg& arg : launch.args)
-        args.push_back(arg.kind == codegen::KernelArg::Kind::buffer ? buffers[static_cast<std::size_t>(arg.index)]
-                                                                    : scratch[static_cast<std::size_t>(arg.index)].data());
+        args.push_back(arg.kind == codegen::KernelArg::Kind::buffer
+                           ? buffers[static_cast<std::size_t>(arg.index)]
+                           : scratch[static_cast<std::size_t>(arg.index)].data());
       emulate(dlsym(library_, launch.kernel.c_str()), args.data(), static_cast<int>(args.size()),
               static_cast<unsigned>(launch.grid[0]), static_cast<unsigned>(launch.block[0]),
               static_cast<unsigned>(launch.cluster));

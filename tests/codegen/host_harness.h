@@ -7,10 +7,10 @@
 #include <memory>
 #include <random>
 
+#include "body_oracle.h"
 #include "codegen/codegen.h"
 #include "codegen/expression.h"
 #include "jit/jit.h"
-#include "body_oracle.h"
 
 namespace cudaagent::testing {
 
@@ -100,7 +100,8 @@ class BodyBuilder {
     entry.dtype = dtype;
     entry.output = output;
     std::int64_t last = offset;
-    for (std::size_t a = 0; a < strides.size(); ++a) last += std::max<std::int64_t>(strides[a], 0) * (body.axes[a].extent - 1);
+    for (std::size_t a = 0; a < strides.size(); ++a)
+      last += std::max<std::int64_t>(strides[a], 0) * (body.axes[a].extent - 1);
     entry.span = last + 1;
     body.buffers.push_back(entry);
     return {static_cast<std::int32_t>(body.buffers.size()) - 1, offset, std::move(strides)};
@@ -119,8 +120,12 @@ class Memory {
     for (auto& one : bytes_) result.push_back(one.data());
     return result;
   }
-  void set(std::size_t buffer, std::int64_t at, Number x) { write(bytes_[buffer].data(), at, body_.buffers[buffer].dtype, x); }
-  Number get(std::size_t buffer, std::int64_t at) const { return read(bytes_[buffer].data(), at, body_.buffers[buffer].dtype); }
+  void set(std::size_t buffer, std::int64_t at, Number x) {
+    write(bytes_[buffer].data(), at, body_.buffers[buffer].dtype, x);
+  }
+  Number get(std::size_t buffer, std::int64_t at) const {
+    return read(bytes_[buffer].data(), at, body_.buffers[buffer].dtype);
+  }
   bool guards_hold() const {
     for (std::size_t b = 0; b < bytes_.size(); ++b)
       for (std::size_t k = bytes_[b].size() - guard; k < bytes_[b].size(); ++k)
@@ -183,12 +188,14 @@ class HostKernel {
   /// In two uneven ranges a launch, as two threads would.
   void run(const std::vector<void*>& buffers) {
     std::vector<std::vector<char>> scratch;
-    for (const codegen::Scratch& one : source_.scratch) scratch.emplace_back(static_cast<std::size_t>(one.bytes), one.zeroed ? 0 : '\x77');
+    for (const codegen::Scratch& one : source_.scratch)
+      scratch.emplace_back(static_cast<std::size_t>(one.bytes), one.zeroed ? 0 : '\x77');
     for (const codegen::Launch& launch : source_.launches) {
       std::vector<void*> args;
       for (const codegen::KernelArg& arg : launch.args)
-        args.push_back(arg.kind == codegen::KernelArg::Kind::buffer ? buffers[static_cast<std::size_t>(arg.index)]
-                                                                    : scratch[static_cast<std::size_t>(arg.index)].data());
+        args.push_back(arg.kind == codegen::KernelArg::Kind::buffer
+                           ? buffers[static_cast<std::size_t>(arg.index)]
+                           : scratch[static_cast<std::size_t>(arg.index)].data());
       const auto kernel = reinterpret_cast<jit::HostKernel>(module_->kernel(launch.kernel));
       const std::int64_t middle = (launch.count + 1) / 3;
       kernel(args.data(), middle, launch.count);
@@ -222,7 +229,8 @@ void expect_matches(const schedule::Body& body, Kernel& kernel, Memory& memory, 
       const bool near = got.f == want.f || nan || std::fabs(got.f - want.f) <= tolerance * std::fabs(want.f) + floor;
       ASSERT_TRUE(is_float(dtype) ? near : got.i == want.i)
           << "output " << b << " at " << k << ": " << static_cast<double>(got.f) << "/" << got.i << " for "
-          << static_cast<double>(want.f) << "/" << want.i << "\n" << kernel.source().text;
+          << static_cast<double>(want.f) << "/" << want.i << "\n"
+          << kernel.source().text;
     }
   }
 }

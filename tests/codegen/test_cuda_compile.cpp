@@ -85,7 +85,8 @@ TEST_F(CudaCompile, EveryTemplateFitsItsRegistersOnEveryArchitecture) {
   for (const char* arch : {"sm_80", "sm_90a", "sm_100a"}) {
     std::vector<codegen::Source> sources;
     for (const Compiled& one : all)
-      sources.push_back(codegen::generate(one.body, codegen::choose(one.body, cuda_target(arch)), cuda_target(arch), "k").value());
+      sources.push_back(
+          codegen::generate(one.body, codegen::choose(one.body, cuda_target(arch)), cuda_target(arch), "k").value());
     const auto binaries = jit::compile_all(sources, cuda_target(arch), options, 2);
     for (std::size_t k = 0; k < all.size(); ++k) {
       ASSERT_TRUE(binaries[k].ok()) << all[k].name << " for " << arch << "\n" << binaries[k].rejection().log;
@@ -113,8 +114,9 @@ TEST_F(CudaCompile, EveryTemplateFitsItsRegistersOnEveryArchitecture) {
 TEST_F(CudaCompile, EveryCandidateCompilesWithoutSpills) {
   std::vector<codegen::Source> sources;
   std::vector<std::string> names;
-  for (const Compiled& one : {Compiled{"softmax", softmax_rows(4096, 4096, DType::f32)}, Compiled{"gelu", gelu(1 << 24, DType::bf16)},
-                              Compiled{"columns", plain_reduction(ReduceKind::sum, 4096, 16384, DType::f32, true)}})
+  for (const Compiled& one :
+       {Compiled{"softmax", softmax_rows(4096, 4096, DType::f32)}, Compiled{"gelu", gelu(1 << 24, DType::bf16)},
+        Compiled{"columns", plain_reduction(ReduceKind::sum, 4096, 16384, DType::f32, true)}})
     for (const Candidate& candidate : codegen::candidates(one.body, cuda_target(), 8)) {
       auto source = codegen::generate(one.body, candidate, cuda_target(), "k");
       if (!source) continue;
@@ -124,24 +126,29 @@ TEST_F(CudaCompile, EveryCandidateCompilesWithoutSpills) {
   const auto binaries = jit::compile_all(sources, cuda_target(), options, 2);
   for (std::size_t k = 0; k < binaries.size(); ++k) {
     ASSERT_TRUE(binaries[k].ok()) << binaries[k].rejection().log;
-    for (const jit::Resources& kernel : binaries[k].value().resources) EXPECT_EQ(kernel.spill_bytes, 0) << names[k] << "\n" << sources[k].text;
+    for (const jit::Resources& kernel : binaries[k].value().resources)
+      EXPECT_EQ(kernel.spill_bytes, 0) << names[k] << "\n" << sources[k].text;
   }
 }
 
 TEST_F(CudaCompile, EveryFunctionCompilesInEveryDtype) {
   std::vector<codegen::Source> sources;
-  for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16, DType::i8, DType::i16, DType::i32, DType::i64, DType::u8, DType::b8}) {
+  for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16, DType::i8, DType::i16, DType::i32,
+                            DType::i64, DType::u8, DType::b8}) {
     BodyBuilder b({{1024, false}});
     const auto x = b.load(dtype, {1}), y = b.load(dtype, {1}), z = b.load(dtype, {1});
     for (const ir::MapFn& fn : ir::map_fns()) {
       const bool defined = is_float(dtype) ? fn.floats : dtype == DType::b8 ? fn.bools : fn.ints;
       if (!defined || fn.name == "where") continue;
       const std::vector<std::int32_t> operands{x, y, z};
-      b.store(b.map(std::string(fn.name), fn.predicate ? DType::b8 : dtype, {operands.begin(), operands.begin() + fn.arity}), {1});
+      b.store(b.map(std::string(fn.name), fn.predicate ? DType::b8 : dtype,
+                    {operands.begin(), operands.begin() + fn.arity}),
+              {1});
     }
     sources.push_back(codegen::generate(b.body, {"map", {{"vector", 1}, {"unroll", 1}}}, cuda_target(), "k").value());
   }
-  for (const auto& binary : jit::compile_all(sources, cuda_target("sm_80"), options, 2)) ASSERT_TRUE(binary.ok()) << binary.rejection().log;
+  for (const auto& binary : jit::compile_all(sources, cuda_target("sm_80"), options, 2))
+    ASSERT_TRUE(binary.ok()) << binary.rejection().log;
 }
 
 }  // namespace

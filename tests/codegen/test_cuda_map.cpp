@@ -29,7 +29,11 @@ TEST(CudaMap, CarriesEveryFunctionInEveryDtype) {
     for (std::size_t k = 0; k < stored.size(); k += 8) {
       BodyBuilder part = b;
       for (std::size_t j = k; j < std::min(k + 8, stored.size()); ++j) part.store(stored[j], {1});
-      cases.push_back({dtype_name(dtype) + std::string(" functions from ") + part.body.insts[stored[k]].fn, part.body, {"map", {}}, tolerance_of(dtype), 4e-7});
+      cases.push_back({dtype_name(dtype) + std::string(" functions from ") + part.body.insts[stored[k]].fn,
+                       part.body,
+                       {"map", {}},
+                       tolerance_of(dtype),
+                       4e-7});
     }
   }
   check_cases(cases);
@@ -42,8 +46,8 @@ TEST(CudaMap, HandlesEveryTail) {
     b.store(b.map("add", DType::f32, {b.load(DType::f32, {1}), b.load(DType::f32, {1})}), {1});
     for (const std::int64_t unroll : {1, 2})
       for (const std::int64_t vector : {1, count > 1 ? 4 : 1})
-        cases.push_back({std::to_string(count), b.body,
-                         {"map", {{"vector", vector}, {"unroll", unroll}, {"threads", 64}}}});
+        cases.push_back(
+            {std::to_string(count), b.body, {"map", {{"vector", vector}, {"unroll", unroll}, {"threads", 64}}}});
   }
   check_cases(cases);
 }
@@ -64,12 +68,14 @@ TEST(CudaMap, BroadcastsTransposesAndFlips) {
   {
     BodyBuilder b({{13, false}, {36, false}});
     const auto x = b.load(DType::f32, {36, 1}), row = b.load(DType::f32, {1, 0}), column = b.load(DType::f32, {0, 1});
-    b.store(b.map("fma", DType::f32, {b.map("mul", DType::f32, {x, row}), b.load(DType::f32, {0, 0}), column}), {36, 1});
+    b.store(b.map("fma", DType::f32, {b.map("mul", DType::f32, {x, row}), b.load(DType::f32, {0, 0}), column}),
+            {36, 1});
     cases.push_back(chosen("broadcast", b.body, 1e-6, 1e-6));
   }
   {
     BodyBuilder b({{70, false}, {150, false}});
-    const auto x = b.load(DType::f32, {150, 1}), t = b.load(DType::f32, {1, 70}), f = b.load(DType::f32, {150, -1}, 149);
+    const auto x = b.load(DType::f32, {150, 1}), t = b.load(DType::f32, {1, 70}),
+               f = b.load(DType::f32, {150, -1}, 149);
     b.store(b.map("sub", DType::f32, {b.map("add", DType::f32, {x, t}), f}), {150, 1});
     cases.push_back(chosen("transposed and flipped", b.body));
     cases.push_back({"in vectors", b.body, {"map", {{"vector", 2}, {"threads", 64}}}});
@@ -110,13 +116,19 @@ TEST(CudaMap, TransposesThroughSharedMemory) {
 TEST(CudaMap, HandlesOneElementAndPersistentGrids) {
   BodyBuilder one({});
   one.store(one.map("abs", DType::f32, {one.load(DType::f32, {})}), {});
-  check_cases({chosen("no element", gelu(0, DType::f32)), chosen("one element", one.body),
-               {"persistent", gelu(300000, DType::bf16), {"map", {{"waves", 1}, {"threads", 1024}, {"vector", 1}, {"unroll", 1}}}, 1e-2, 1e-4}});
+  check_cases({chosen("no element", gelu(0, DType::f32)),
+               chosen("one element", one.body),
+               {"persistent",
+                gelu(300000, DType::bf16),
+                {"map", {{"waves", 1}, {"threads", 1024}, {"vector", 1}, {"unroll", 1}}},
+                1e-2,
+                1e-4}});
 }
 
 TEST(CudaMap, AddressesPastTwoToThe31) {
   BodyBuilder b({{3, false}, {std::int64_t{1} << 30, false}});
-  b.store(b.map("add", DType::u8, {b.load(DType::u8, {std::int64_t{1} << 30, 1}), b.load(DType::u8, {0, 1})}), {std::int64_t{1} << 30, 1});
+  b.store(b.map("add", DType::u8, {b.load(DType::u8, {std::int64_t{1} << 30, 1}), b.load(DType::u8, {0, 1})}),
+          {std::int64_t{1} << 30, 1});
   auto source = codegen::generate(b.body, codegen::choose(b.body, cuda_target()), cuda_target(), "k");
   ASSERT_TRUE(source.ok());
   EXPECT_NE(source.value().text.find("int64_t i = first"), std::string::npos) << source.value().text;

@@ -14,15 +14,28 @@ const std::vector<ReduceKind> every_kind = {ReduceKind::sum,    ReduceKind::prod
 const std::vector<DType> every_dtype = {DType::f32, DType::f64, DType::f16, DType::bf16, DType::i8,
                                         DType::i16, DType::i32, DType::i64, DType::u8,   DType::b8};
 
-Candidate rows(std::int64_t lanes, std::int64_t groups, std::int64_t vector, std::int64_t persistent, std::int64_t cluster = 1) {
-  return {"reduce_rows", {{"lanes", lanes}, {"groups", groups}, {"vector", vector}, {"persistent", persistent},
-                          {"cluster", cluster}, {"unroll", 2}}};
+Candidate rows(std::int64_t lanes, std::int64_t groups, std::int64_t vector, std::int64_t persistent,
+               std::int64_t cluster = 1) {
+  return {"reduce_rows",
+          {{"lanes", lanes},
+           {"groups", groups},
+           {"vector", vector},
+           {"persistent", persistent},
+           {"cluster", cluster},
+           {"unroll", 2}}};
 }
 Candidate columns(std::int64_t lanes, std::int64_t groups, std::int64_t vector, std::int64_t persistent) {
-  return {"reduce_columns", {{"lanes", lanes}, {"groups", groups}, {"vector", vector}, {"persistent", persistent}, {"unroll", 2}}};
+  return {"reduce_columns",
+          {{"lanes", lanes}, {"groups", groups}, {"vector", vector}, {"persistent", persistent}, {"unroll", 2}}};
 }
 Candidate split(bool columns, std::int64_t lanes, std::int64_t groups, std::int64_t vector, std::int64_t splits) {
-  return {"reduce_split", {{"columns", columns}, {"lanes", lanes}, {"groups", groups}, {"vector", vector}, {"splits", splits}, {"unroll", 2}}};
+  return {"reduce_split",
+          {{"columns", columns},
+           {"lanes", lanes},
+           {"groups", groups},
+           {"vector", vector},
+           {"splits", splits},
+           {"unroll", 2}}};
 }
 
 TEST(CudaReduce, CarriesEveryKindInEveryDtype) {
@@ -52,7 +65,8 @@ TEST(CudaReduce, KeepsRowsOfEveryLengthInRegisters) {
   for (const std::int64_t length : {1, 5, 31, 64, 100, 257, 1000, 1024})
     cases.push_back(chosen("softmax of " + std::to_string(length), softmax_rows(5, length, DType::f32), 2e-6, 1e-12));
   for (const DType dtype : {DType::f64, DType::f16, DType::bf16})
-    cases.push_back(chosen(std::string("softmax ") + dtype_name(dtype), softmax_rows(3, 768, dtype), tolerance_of(dtype), 1e-6));
+    cases.push_back(
+        chosen(std::string("softmax ") + dtype_name(dtype), softmax_rows(3, 768, dtype), tolerance_of(dtype), 1e-6));
   for (const std::int64_t length : {96, 768, 1023, 4096})
     cases.push_back(chosen("layer norm of " + std::to_string(length), layer_norm(3, length, DType::f32), 1e-5, 1e-5));
   cases.push_back(chosen("group norm", group_norm(2, 3, 4, 100), 1e-5, 1e-5));
@@ -78,13 +92,16 @@ TEST(CudaReduce, SpreadsARowOverACluster) {
 TEST(CudaReduce, ReducesColumns) {
   std::vector<CudaCase> cases;
   for (const std::int64_t inner : {1, 7, 33, 64, 196})
-    cases.push_back(chosen("softmax over channels, " + std::to_string(inner), softmax_channels(2, 10, inner), 2e-6, 1e-12));
+    cases.push_back(
+        chosen("softmax over channels, " + std::to_string(inner), softmax_channels(2, 10, inner), 2e-6, 1e-12));
   cases.push_back({"in registers", softmax_channels(2, 40, 36), columns(8, 8, 4, 1), 2e-6, 1e-12});
   cases.push_back({"read again", softmax_channels(3, 40, 36), columns(8, 4, 4, 0), 2e-6, 1e-12});
   cases.push_back({"one line", softmax_channels(1, 5, 128), columns(32, 1, 4, 0), 2e-6, 1e-12});
   cases.push_back(chosen("column sums", plain_reduction(ReduceKind::sum, 300, 1000, DType::f32, true), 1e-5, 1e-4));
-  cases.push_back({"rows on strided axes", plain_reduction(ReduceKind::max, 40, 33, DType::f32, true), rows(8, 4, 1, 0)});
-  cases.push_back({"columns on strided axes", plain_reduction(ReduceKind::max, 40, 33, DType::f32, false), columns(8, 4, 1, 0)});
+  cases.push_back(
+      {"rows on strided axes", plain_reduction(ReduceKind::max, 40, 33, DType::f32, true), rows(8, 4, 1, 0)});
+  cases.push_back(
+      {"columns on strided axes", plain_reduction(ReduceKind::max, 40, 33, DType::f32, false), columns(8, 4, 1, 0)});
   check_cases(cases);
 }
 
@@ -102,7 +119,8 @@ TEST(CudaReduce, NaNWinsAndTheFirstOfEqualsIsFound) {
   std::vector<CudaCase> cases;
   for (const ReduceKind kind : {ReduceKind::max, ReduceKind::min, ReduceKind::argmax, ReduceKind::argmin})
     for (const Candidate& how : {rows(32, 1, 2, 0), rows(64, 2, 2, 0), split(false, 32, 1, 2, 3)})
-      cases.push_back({std::string(ir::reduce_kind_name(kind)) + " " + how.template_name, plain_reduction(kind, 4, 250, DType::f32, false), how});
+      cases.push_back({std::string(ir::reduce_kind_name(kind)) + " " + how.template_name,
+                       plain_reduction(kind, 4, 250, DType::f32, false), how});
   Emulator emulator(cases);
   for (std::size_t k = 0; k < cases.size(); ++k) {
     SCOPED_TRACE(cases[k].name);
@@ -118,7 +136,8 @@ TEST(CudaReduce, NaNWinsAndTheFirstOfEqualsIsFound) {
 TEST(CudaReduce, StoresRowAndElementValuesTogether) {
   BodyBuilder b({{6, false}, {130, true}});
   const auto x = b.load(DType::f32, {130, 1});
-  const auto sum = b.reduce(ReduceKind::sum, x), most = b.reduce(ReduceKind::max, x), where = b.reduce(ReduceKind::argmax, x);
+  const auto sum = b.reduce(ReduceKind::sum, x), most = b.reduce(ReduceKind::max, x),
+             where = b.reduce(ReduceKind::argmax, x);
   b.store(sum, {1, 0});
   b.store(where, {2, 0}, 1);
   b.store(b.map("sub", DType::f32, {x, b.map("mul", DType::f32, {most, b.load(DType::f32, {1, 0})})}), {130, 1});
@@ -145,11 +164,14 @@ TEST(CudaReduce, HandlesEmptySpaces) {
 
 TEST(CudaReduce, RefusesShapesThatDoNotFit) {
   const schedule::Body body = softmax_rows(64, 4096, DType::f32);
-  for (const Candidate& bad : {rows(48, 1, 4, 0), rows(24, 4, 4, 0), rows(1024, 2, 4, 0), rows(128, 1, 3, 0), rows(32, 1, 4, 1, 16),
-                               rows(32, 2, 4, 1, 2), rows(8, 16, 4, 1), split(false, 128, 1, 4, 1)})
+  for (const Candidate& bad :
+       {rows(48, 1, 4, 0), rows(24, 4, 4, 0), rows(1024, 2, 4, 0), rows(128, 1, 3, 0), rows(32, 1, 4, 1, 16),
+        rows(32, 2, 4, 1, 2), rows(8, 16, 4, 1), split(false, 128, 1, 4, 1)})
     EXPECT_FALSE(codegen::generate(body, bad, cuda_target(), "k").ok());
   EXPECT_FALSE(codegen::generate(body, rows(128, 1, 4, 1, 2), cuda_target("sm_80"), "k").ok());
-  EXPECT_FALSE(codegen::generate(full_reduction(ReduceKind::sum, 99, DType::f32), columns(32, 1, 1, 0), cuda_target(), "k").ok());
+  EXPECT_FALSE(
+      codegen::generate(full_reduction(ReduceKind::sum, 99, DType::f32), columns(32, 1, 1, 0), cuda_target(), "k")
+          .ok());
 }
 
 }  // namespace

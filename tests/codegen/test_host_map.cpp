@@ -32,7 +32,8 @@ TEST(HostMap, BroadcastsAlongEitherAxis) {
 
 TEST(HostMap, ReadsTransposedAndFlippedInputs) {
   BodyBuilder b({{70, false}, {150, false}});
-  const auto x = b.load(DType::f32, {150, 1}), t = b.load(DType::f32, {1, 70}), flipped = b.load(DType::f32, {150, -1}, 149);
+  const auto x = b.load(DType::f32, {150, 1}), t = b.load(DType::f32, {1, 70}),
+             flipped = b.load(DType::f32, {150, -1}, 149);
   b.store(b.map("sub", DType::f32, {b.map("add", DType::f32, {x, t}), flipped}), {150, 1});
   check(b.body);
 }
@@ -114,7 +115,8 @@ TEST(HostMap, ConstantsAreExact) {
   for (const double value : {0.1, -0.0, 1e300, 5e-324, 1e-40, 65504.0, 65520.0, 6e-8, 2.5, 1.00048828125})
     for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16}) put({value}, dtype);
   for (const double value : {HUGE_VAL, -HUGE_VAL, std::nan("")}) put({value}, DType::f32), put({value}, DType::f16);
-  for (const std::int64_t value : {std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max(), std::int64_t{-1}})
+  for (const std::int64_t value :
+       {std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max(), std::int64_t{-1}})
     for (const DType dtype : {DType::i64, DType::i32, DType::i8, DType::u8}) put({value}, dtype);
   put({true}, DType::b8);
   check(b.body);
@@ -129,8 +131,10 @@ TEST(HostMap, RandomGraphsAgreeWithTheOracle) {
     for (int a = 0, rank = 1 + draw(4); a < rank; ++a) axes.push_back({1 + draw(a == rank - 1 ? 70 : 7), false});
     BodyBuilder b(axes);
     std::vector<std::int64_t> dense(axes.size());
-    for (std::size_t a = axes.size(), step = 1; a-- > 0; step *= static_cast<std::size_t>(axes[a].extent)) dense[a] = static_cast<std::int64_t>(step);
-    const DType dtype = std::vector<DType>{DType::f32, DType::f64, DType::i32, DType::i16, DType::u8, DType::i64}[static_cast<std::size_t>(draw(6))];
+    for (std::size_t a = axes.size(), step = 1; a-- > 0; step *= static_cast<std::size_t>(axes[a].extent))
+      dense[a] = static_cast<std::int64_t>(step);
+    const DType dtype = std::vector<DType>{
+        DType::f32, DType::f64, DType::i32, DType::i16, DType::u8, DType::i64}[static_cast<std::size_t>(draw(6))];
     std::vector<std::int32_t> values;
     for (int k = 0; k < 3; ++k) {
       std::vector<std::int64_t> strides = dense;

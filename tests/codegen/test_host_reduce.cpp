@@ -7,7 +7,7 @@ using codegen::Candidate;
 using ir::ReduceKind;
 using schedule::Body;
 
-constexpr ReduceKind every_kind[] = {ReduceKind::sum, ReduceKind::prod, ReduceKind::max,    ReduceKind::min,
+constexpr ReduceKind every_kind[] = {ReduceKind::sum,    ReduceKind::prod,   ReduceKind::max, ReduceKind::min,
                                      ReduceKind::argmax, ReduceKind::argmin, ReduceKind::any, ReduceKind::all};
 const std::vector<DType> every_dtype = {DType::f32, DType::f64, DType::f16, DType::bf16, DType::i8,
                                         DType::i16, DType::i32, DType::i64, DType::u8,   DType::b8};
@@ -43,16 +43,19 @@ TEST(HostReduce, RowsOfEveryLengthTypeAndKind) {
   for (const DType dtype : every_dtype) {
     for (const std::int64_t n : {1, 7, 16, 1000}) {
       SCOPED_TRACE(std::string(dtype_name(dtype)) + " " + std::to_string(n));
-      check_all(all_reductions(dtype, {{5, false}, {n, true}}, {n, 1}, {1, 0}), tolerance_of(dtype), 1e-5 * static_cast<double>(n));
+      check_all(all_reductions(dtype, {{5, false}, {n, true}}, {n, 1}, {1, 0}), tolerance_of(dtype),
+                1e-5 * static_cast<double>(n));
     }
   }
 }
 
 TEST(HostReduce, ColumnsOfEveryTypeAndKind) {
   for (const DType dtype : every_dtype) {
-    for (const auto& [n, columns] : std::vector<std::pair<std::int64_t, std::int64_t>>{{3, 40}, {1000, 17}, {21, 600}}) {
+    for (const auto& [n, columns] :
+         std::vector<std::pair<std::int64_t, std::int64_t>>{{3, 40}, {1000, 17}, {21, 600}}) {
       SCOPED_TRACE(std::string(dtype_name(dtype)) + " " + std::to_string(n) + "x" + std::to_string(columns));
-      check_all(all_reductions(dtype, {{columns, false}, {n, true}}, {1, columns}, {1, 0}), tolerance_of(dtype), 1e-5 * static_cast<double>(n));
+      check_all(all_reductions(dtype, {{columns, false}, {n, true}}, {1, columns}, {1, 0}), tolerance_of(dtype),
+                1e-5 * static_cast<double>(n));
     }
   }
 }
@@ -158,7 +161,8 @@ TEST(HostReduce, LayerNormWithWeightsAndTwoOutputs) {
 
 TEST(HostReduce, ColumnStatisticsWithARowValueLoad) {
   BodyBuilder b({{2, false}, {50, false}, {300, true}});
-  const auto x = b.load(DType::f32, {300 * 50, 1, 50}), shift = b.load(DType::f32, {0, 1, 0}), batch = b.load(DType::f32, {1, 0, 0});
+  const auto x = b.load(DType::f32, {300 * 50, 1, 50}), shift = b.load(DType::f32, {0, 1, 0}),
+             batch = b.load(DType::f32, {1, 0, 0});
   const auto sum = b.reduce(ReduceKind::sum, b.map("mul", DType::f32, {b.map("sub", DType::f32, {x, shift}), batch}));
   b.store(b.map("add", DType::f32, {sum, shift}), {50, 1, 0});
   b.store(b.map("sub", DType::f32, {x, sum}), {300 * 50, 1, 50});
@@ -169,14 +173,15 @@ TEST(HostReduce, FirstIndexAndNanOfArgmaxAndMax) {
   for (const std::int64_t n : {3, 40, 70001}) {
     BodyBuilder b({{4, false}, {n, true}});
     const auto x = b.load(DType::f32, {n, 1});
-    for (const ReduceKind kind : {ReduceKind::max, ReduceKind::min, ReduceKind::argmax, ReduceKind::argmin}) b.store(b.reduce(kind, x), {1, 0});
+    for (const ReduceKind kind : {ReduceKind::max, ReduceKind::min, ReduceKind::argmax, ReduceKind::argmin})
+      b.store(b.reduce(kind, x), {1, 0});
     for (const Candidate& candidate : codegen::candidates(b.body, host_target(4), 4)) {
       HostKernel kernel(b.body, candidate);
       Memory memory(b.body);
       for (std::int64_t k = 0; k < n; ++k) {
-        memory.set(0, k, {static_cast<long double>(k % 2), 0});                        // ties
-        memory.set(0, n + k, {k >= n / 2 ? NAN : static_cast<float>(k), 0});           // NaNs
-        memory.set(0, 2 * n + k, {-HUGE_VALF, 0});                                     // nothing beats the identity
+        memory.set(0, k, {static_cast<long double>(k % 2), 0});               // ties
+        memory.set(0, n + k, {k >= n / 2 ? NAN : static_cast<float>(k), 0});  // NaNs
+        memory.set(0, 2 * n + k, {-HUGE_VALF, 0});                            // nothing beats the identity
         memory.set(0, 3 * n + k, {HUGE_VALF, 0});
       }
       SCOPED_TRACE(candidate.template_name);
@@ -193,7 +198,8 @@ TEST(HostReduce, LongSumsAreAccurate) {
     HostKernel kernel(b.body, candidate);
     Memory memory(b.body);
     std::mt19937 random(5);
-    for (std::int64_t k = 0; k < n; ++k) memory.set(0, k, {std::uniform_real_distribution<float>(0.5f, 1.5f)(random), 0});
+    for (std::int64_t k = 0; k < n; ++k)
+      memory.set(0, k, {std::uniform_real_distribution<float>(0.5f, 1.5f)(random), 0});
     expect_matches(b.body, kernel, memory, 1e-7, 0);
   }
 }
@@ -212,8 +218,11 @@ TEST(HostReduce, PartialsAreRecombinedInEveryStageOfASplit) {
 TEST(HostReduce, RefusesParametersThatDoNotFit) {
   BodyBuilder b({{4, false}, {8, true}});
   b.store(b.reduce(ReduceKind::sum, b.load(DType::f32, {8, 1})), {1, 0});
-  for (const Candidate& bad : std::vector<Candidate>{{"reduce_rows", {{"lanes", 16}}}, {"reduce_rows", {{"lanes", 3}}},
-                                                     {"reduce_rows", {{"warp", 1}}},   {"map", {}}, {"nothing", {}}}) {
+  for (const Candidate& bad : std::vector<Candidate>{{"reduce_rows", {{"lanes", 16}}},
+                                                     {"reduce_rows", {{"lanes", 3}}},
+                                                     {"reduce_rows", {{"warp", 1}}},
+                                                     {"map", {}},
+                                                     {"nothing", {}}}) {
     const auto source = codegen::generate(b.body, bad, host_target(), "k");
     ASSERT_FALSE(source.ok());
     EXPECT_FALSE(source.rejection().reason.empty());

@@ -15,35 +15,73 @@ FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 
 UNARY: dict[str, Callable[[Tensor], Tensor]] = {
-    "neg": torch.neg, "abs": torch.abs, "exp": torch.exp, "tanh": torch.tanh, "sigmoid": torch.sigmoid, "relu": torch.relu,
-    "gelu": F.gelu, "silu": F.silu, "sqrt_abs": lambda x: torch.sqrt(torch.abs(x)), "square": torch.square, "sin": torch.sin,
-    "log1p_abs": lambda x: torch.log1p(torch.abs(x)), "hardswish": F.hardswish, "softplus": F.softplus, "floor": torch.floor,
-    "rsqrt": lambda x: torch.rsqrt(torch.abs(x) + 1), "erf": torch.erf, "sign": torch.sign, "elu": F.elu,
-    "leaky_relu": lambda x: F.leaky_relu(x, 0.1), "clamp": lambda x: torch.clamp(x, -1.0, 1.5), "nan_to_num": torch.nan_to_num,
+    "neg": torch.neg,
+    "abs": torch.abs,
+    "exp": torch.exp,
+    "tanh": torch.tanh,
+    "sigmoid": torch.sigmoid,
+    "relu": torch.relu,
+    "gelu": F.gelu,
+    "silu": F.silu,
+    "sqrt_abs": lambda x: torch.sqrt(torch.abs(x)),
+    "square": torch.square,
+    "sin": torch.sin,
+    "log1p_abs": lambda x: torch.log1p(torch.abs(x)),
+    "hardswish": F.hardswish,
+    "softplus": F.softplus,
+    "floor": torch.floor,
+    "rsqrt": lambda x: torch.rsqrt(torch.abs(x) + 1),
+    "erf": torch.erf,
+    "sign": torch.sign,
+    "elu": F.elu,
+    "leaky_relu": lambda x: F.leaky_relu(x, 0.1),
+    "clamp": lambda x: torch.clamp(x, -1.0, 1.5),
+    "nan_to_num": torch.nan_to_num,
 }
-INT_UNARY: dict[str, Callable[[Tensor], Tensor]] = {"neg": torch.neg, "square": torch.square, "bitwise_not": torch.bitwise_not}
+INT_UNARY: dict[str, Callable[[Tensor], Tensor]] = {
+    "neg": torch.neg,
+    "square": torch.square,
+    "bitwise_not": torch.bitwise_not,
+}
 BINARY: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
-    "add": torch.add, "sub": torch.sub, "mul": torch.mul, "maximum": torch.maximum, "minimum": torch.minimum,
-    "where": lambda a, b: torch.where(a > b, a, b * 2), "div_by_one_plus": lambda a, b: a / (1 + torch.abs(b)),
-    "lt_select": lambda a, b: (a < b).to(a.dtype), "scaled_add": lambda a, b: torch.add(a, b, alpha=2),
+    "add": torch.add,
+    "sub": torch.sub,
+    "mul": torch.mul,
+    "maximum": torch.maximum,
+    "minimum": torch.minimum,
+    "where": lambda a, b: torch.where(a > b, a, b * 2),
+    "div_by_one_plus": lambda a, b: a / (1 + torch.abs(b)),
+    "lt_select": lambda a, b: (a < b).to(a.dtype),
+    "scaled_add": lambda a, b: torch.add(a, b, alpha=2),
 }
 REDUCE: dict[str, Callable[[Tensor, int, bool], Tensor]] = {
-    "sum": lambda x, d, k: x.sum(d, keepdim=k), "mean": lambda x, d, k: x.mean(d, keepdim=k),
-    "amax": lambda x, d, k: x.amax(d, keepdim=k), "amin": lambda x, d, k: x.amin(d, keepdim=k),
-    "var": lambda x, d, k: x.var(d, unbiased=False, keepdim=k), "logsumexp": lambda x, d, k: torch.logsumexp(x, d, keepdim=k),
+    "sum": lambda x, d, k: x.sum(d, keepdim=k),
+    "mean": lambda x, d, k: x.mean(d, keepdim=k),
+    "amax": lambda x, d, k: x.amax(d, keepdim=k),
+    "amin": lambda x, d, k: x.amin(d, keepdim=k),
+    "var": lambda x, d, k: x.var(d, unbiased=False, keepdim=k),
+    "logsumexp": lambda x, d, k: torch.logsumexp(x, d, keepdim=k),
 }
 ROW: dict[str, Callable[[Tensor, int], Tensor]] = {
-    "softmax": lambda x, d: torch.softmax(x, d), "log_softmax": lambda x, d: torch.log_softmax(x, d),
-    "layer_norm": lambda x, d: F.layer_norm(x, x.shape[-1:]), "normalize": lambda x, d: F.normalize(x, dim=d),
+    "softmax": lambda x, d: torch.softmax(x, d),
+    "log_softmax": lambda x, d: torch.log_softmax(x, d),
+    "layer_norm": lambda x, d: F.layer_norm(x, x.shape[-1:]),
+    "normalize": lambda x, d: F.normalize(x, dim=d),
 }
 VIEWS: dict[str, Callable[[Tensor, int], Tensor]] = {
-    "transpose": lambda x, d: x.transpose(d, -1), "flatten": lambda x, d: x.flatten(), "unsqueeze": lambda x, d: x.unsqueeze(d),
-    "half": lambda x, d: x.narrow(d, 0, (x.shape[d] + 1) // 2), "step": lambda x, d: x[..., ::2], "flip": lambda x, d: x.flip(d),
+    "transpose": lambda x, d: x.transpose(d, -1),
+    "flatten": lambda x, d: x.flatten(),
+    "unsqueeze": lambda x, d: x.unsqueeze(d),
+    "half": lambda x, d: x.narrow(d, 0, (x.shape[d] + 1) // 2),
+    "step": lambda x, d: x[..., ::2],
+    "flip": lambda x, d: x.flip(d),
     "split_last": lambda x, d: x.reshape(*x.shape[:-1], 2, x.shape[-1] // 2) if x.shape[-1] % 2 == 0 else x,
     "repeat": lambda x, d: x.unsqueeze(0).expand(2, *x.shape),
 }
 OPAQUE: dict[str, Callable[[Tensor, int], Tensor]] = {
-    "cumsum": lambda x, d: x.cumsum(d), "cat": lambda x, d: torch.cat([x, x + 1], d), "sort": lambda x, d: x.sort(d).values,
+    "cumsum": lambda x, d: x.cumsum(d),
+    "cat": lambda x, d: torch.cat([x, x + 1], d),
+    "sort": lambda x, d: x.sort(d).values,
 }
 
 
@@ -106,7 +144,9 @@ class Program:
         return [make_input(*spec, generator) for spec in self.inputs]
 
 
-def make_input(shape: tuple[int, ...], dtype: torch.dtype, layout: str, special: bool, generator: torch.Generator) -> Tensor:
+def make_input(
+    shape: tuple[int, ...], dtype: torch.dtype, layout: str, special: bool, generator: torch.Generator
+) -> Tensor:
     """Normal floats or small integers; "transposed", "offset" and "strided" are views of larger tensors."""
 
     def fresh(dims: tuple[int, ...]) -> Tensor:
@@ -124,7 +164,9 @@ def make_input(shape: tuple[int, ...], dtype: torch.dtype, layout: str, special:
         x = fresh(shape)
     if special and dtype.is_floating_point and x.numel() > 3:
         for position, value in enumerate((float("nan"), float("inf"), float("-inf"), -0.0)):
-            x.select(0, position % x.shape[0]).fill_(value) if x.dim() == 1 else x[0].reshape(-1)[position : position + 1].fill_(value)
+            x.select(0, position % x.shape[0]).fill_(value) if x.dim() == 1 else x[0].reshape(-1)[
+                position : position + 1
+            ].fill_(value)
     return x
 
 
@@ -132,7 +174,9 @@ def make_input(shape: tuple[int, ...], dtype: torch.dtype, layout: str, special:
 def programs(draw: Any, most_steps: int = 8) -> Program:
     dims = st.lists(st.sampled_from((1, 2, 3, 4, 6, 7, 8, 16, 17, 33)), min_size=1, max_size=4)
     base = tuple(draw(dims))
-    shapes = st.one_of(st.just(base), st.just(base[-1:]), st.just(tuple(1 if i % 2 else n for i, n in enumerate(base))), st.just(()))
+    shapes = st.one_of(
+        st.just(base), st.just(base[-1:]), st.just(tuple(1 if i % 2 else n for i, n in enumerate(base))), st.just(())
+    )
     dtype = st.sampled_from((torch.float32,) * 5 + FLOATS + INTEGERS)
     layout = st.sampled_from(("dense", "dense", "transposed", "offset", "strided"))
     inputs = draw(st.lists(st.tuples(shapes, dtype, layout, st.booleans()), min_size=1, max_size=3))
@@ -140,7 +184,9 @@ def programs(draw: Any, most_steps: int = 8) -> Program:
     step = st.one_of(
         st.builds(Step, st.just("unary"), st.sampled_from(sorted(UNARY)), st.tuples(which)),
         st.builds(Step, st.just("binary"), st.sampled_from(sorted(BINARY)), st.tuples(which, which)),
-        st.builds(Step, st.just("reduce"), st.sampled_from(sorted(REDUCE)), st.tuples(which), st.integers(0, 3), st.booleans()),
+        st.builds(
+            Step, st.just("reduce"), st.sampled_from(sorted(REDUCE)), st.tuples(which), st.integers(0, 3), st.booleans()
+        ),
         st.builds(Step, st.just("row"), st.sampled_from(sorted(ROW)), st.tuples(which), st.integers(0, 3)),
         st.builds(Step, st.just("view"), st.sampled_from(sorted(VIEWS)), st.tuples(which), st.integers(0, 3)),
         st.builds(Step, st.just("opaque"), st.sampled_from(sorted(OPAQUE)), st.tuples(which), st.integers(0, 3)),

@@ -1,6 +1,6 @@
 """Random programs through capture, schedule, code generation and the runtime, against eager and fp64.
 
-    CUDAAGENT_FUZZ_EXAMPLES=2000 pytest tests/fuzz        a longer run by hand
+CUDAAGENT_FUZZ_EXAMPLES=2000 pytest tests/fuzz        a longer run by hand
 """
 
 from __future__ import annotations
@@ -65,7 +65,9 @@ def wide(program: Program, inputs: list[Tensor]) -> tuple[Tensor, ...]:
 
 
 @pytest.mark.timeout(1500)
-@settings(max_examples=EXAMPLES, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), database=None)
+@settings(
+    max_examples=EXAMPLES, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), database=None
+)
 @given(programs())
 def test_random_programs_agree_with_eager(tmp_path_factory: pytest.TempPathFactory, program: Program) -> None:
     inputs = program.make_inputs(7)

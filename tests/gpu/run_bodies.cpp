@@ -65,7 +65,8 @@ class Bench {
  public:
   explicit Bench(const schedule::Body& body) : stream_(jit::make_stream()) {
     for (const schedule::Buffer& buffer : body.buffers)
-      buffers_.push_back(jit::allocate_device(static_cast<std::size_t>(std::max<std::int64_t>(buffer.span * dtype_size(buffer.dtype), 16))));
+      buffers_.push_back(jit::allocate_device(
+          static_cast<std::size_t>(std::max<std::int64_t>(buffer.span * dtype_size(buffer.dtype), 16))));
   }
   std::uint64_t pointer(std::size_t buffer) const { return buffers_[buffer].get(); }
 
@@ -92,7 +93,8 @@ class Bench {
     std::vector<double> times;
     for (int k = 0; k < 13; ++k) {
       const jit::Event start = jit::make_event(), end = jit::make_event();
-      CUDAAGENT_CHECK(jit::require_driver().fill_async(flush.get(), static_cast<unsigned char>(k), flush_bytes, stream_.get()));
+      CUDAAGENT_CHECK(
+          jit::require_driver().fill_async(flush.get(), static_cast<unsigned char>(k), flush_bytes, stream_.get()));
       CUDAAGENT_CHECK(jit::require_driver().event_record(start.get(), stream_.get()));
       run(kernel);
       CUDAAGENT_CHECK(jit::require_driver().event_record(end.get(), stream_.get()));
@@ -116,7 +118,9 @@ struct DeviceKernel {
 
   const codegen::Source& source() const { return loaded.source; }
   void run(const std::vector<void*>& buffers) {
-    const auto bytes = [&](std::size_t b) { return static_cast<std::size_t>(body.buffers[b].span * dtype_size(body.buffers[b].dtype)); };
+    const auto bytes = [&](std::size_t b) {
+      return static_cast<std::size_t>(body.buffers[b].span * dtype_size(body.buffers[b].dtype));
+    };
     for (std::size_t b = 0; b < buffers.size(); ++b)
       CUDAAGENT_CHECK(jit::require_driver().copy_to_device(bench.pointer(b), buffers[b], bytes(b)));
     bench.run(loaded);
@@ -135,8 +139,9 @@ void check(const Named& named, Settings settings) {
     DeviceKernel kernel{named.body, loaded};
     Memory memory(named.body);
     fill_random(named.body, memory, 11);
-    const bool coarse = std::any_of(named.body.buffers.begin(), named.body.buffers.end(),
-                                    [](const schedule::Buffer& buffer) { return is_float(buffer.dtype) && dtype_size(buffer.dtype) == 2; });
+    const bool coarse = std::any_of(
+        named.body.buffers.begin(), named.body.buffers.end(),
+        [](const schedule::Buffer& buffer) { return is_float(buffer.dtype) && dtype_size(buffer.dtype) == 2; });
     expect_matches(named.body, kernel, memory, coarse ? 2e-2 : 2e-5, coarse ? 2e-2 : 2e-5);
   }
 }
@@ -145,15 +150,18 @@ void check(const Named& named, Settings settings) {
 void fill(const schedule::Body& body, const Bench& bench) {
   for (std::size_t b = 0; b < body.buffers.size(); ++b) {
     const schedule::Buffer& buffer = body.buffers[b];
-    const std::int64_t size = dtype_size(buffer.dtype), bytes = buffer.span * size, chunk = std::min<std::int64_t>(bytes, 16 << 20);
+    const std::int64_t size = dtype_size(buffer.dtype), bytes = buffer.span * size,
+                       chunk = std::min<std::int64_t>(bytes, 16 << 20);
     std::vector<char> pattern(static_cast<std::size_t>(chunk), 0);
     std::mt19937 random(static_cast<unsigned>(b) + 1);
     std::normal_distribution<float> normal;
     if (is_float(buffer.dtype))
-      for (std::int64_t k = 0; k + size <= chunk; k += size) store_element(pattern.data() + k, buffer.dtype, normal(random));
+      for (std::int64_t k = 0; k + size <= chunk; k += size)
+        store_element(pattern.data() + k, buffer.dtype, normal(random));
     for (std::int64_t at = 0; at < bytes; at += chunk)
-      CUDAAGENT_CHECK(jit::require_driver().copy_to_device(bench.pointer(b) + static_cast<std::uint64_t>(at), pattern.data(),
-                                                          static_cast<std::size_t>(std::min(chunk, bytes - at))));
+      CUDAAGENT_CHECK(jit::require_driver().copy_to_device(bench.pointer(b) + static_cast<std::uint64_t>(at),
+                                                           pattern.data(),
+                                                           static_cast<std::size_t>(std::min(chunk, bytes - at))));
   }
 }
 
@@ -169,27 +177,34 @@ void time_body(const Named& named, const Settings& settings) {
     for (const jit::Resources& kernel : loaded.binary.resources) registers += " " + std::to_string(kernel.registers);
     Json candidate;
     codegen::to_json(candidate, loaded.candidate);
-    std::printf("%-32s %9.1f us %7.0f GB/s %5.1f %%  regs%s  %.0f ms  %s\n", named.name.c_str(), us, rate, 100 * rate / copy_gigabytes,
-                registers.c_str(), loaded.binary.seconds * 1e3, candidate.dump().c_str());
+    std::printf("%-32s %9.1f us %7.0f GB/s %5.1f %%  regs%s  %.0f ms  %s\n", named.name.c_str(), us, rate,
+                100 * rate / copy_gigabytes, registers.c_str(), loaded.binary.seconds * 1e3, candidate.dump().c_str());
     std::fflush(stdout);
   }
 }
 
 std::vector<Named> small_bodies() {
-  return {{"softmax", softmax_rows(37, 1000, DType::f32)},     {"softmax odd", softmax_rows(9, 5001, DType::f32)},
-          {"softmax bf16", softmax_rows(33, 4096, DType::bf16)}, {"softmax wide", softmax_rows(3, 40000, DType::f32)},
-          {"layer norm", layer_norm(65, 768, DType::f32)},     {"batch norm", batch_norm(8, 16, 196)},
-          {"channels", softmax_channels(2, 40, 196)},          {"group norm", group_norm(2, 3, 8, 4096)},
-          {"channels last", channels_last(3, 70, 99, DType::f32)}, {"column sum", plain_reduction(ir::ReduceKind::sum, 260, 3000, DType::f32, true)},
+  return {{"softmax", softmax_rows(37, 1000, DType::f32)},
+          {"softmax odd", softmax_rows(9, 5001, DType::f32)},
+          {"softmax bf16", softmax_rows(33, 4096, DType::bf16)},
+          {"softmax wide", softmax_rows(3, 40000, DType::f32)},
+          {"layer norm", layer_norm(65, 768, DType::f32)},
+          {"batch norm", batch_norm(8, 16, 196)},
+          {"channels", softmax_channels(2, 40, 196)},
+          {"group norm", group_norm(2, 3, 8, 4096)},
+          {"channels last", channels_last(3, 70, 99, DType::f32)},
+          {"column sum", plain_reduction(ir::ReduceKind::sum, 260, 3000, DType::f32, true)},
           {"argmax", plain_reduction(ir::ReduceKind::argmax, 50, 8192, DType::f32, false)},
           {"full max", full_reduction(ir::ReduceKind::max, 1000003, DType::f32)},
-          {"gelu", gelu(100003, DType::f32)},                  {"scale relu", scale_relu(4, 16, 196, DType::f32)}};
+          {"gelu", gelu(100003, DType::f32)},
+          {"scale relu", scale_relu(4, 16, 196, DType::f32)}};
 }
 
 std::vector<Named> large_bodies() {
   std::vector<Named> bodies;
   for (const std::int64_t length : {256, 1024, 8192, 32768, 131072})
-    bodies.push_back({"softmax " + std::to_string(length), softmax_rows((std::int64_t{1} << 26) / length, length, DType::f32)});
+    bodies.push_back(
+        {"softmax " + std::to_string(length), softmax_rows((std::int64_t{1} << 26) / length, length, DType::f32)});
   bodies.push_back({"softmax 8192x50257", softmax_rows(8192, 50257, DType::f32)});
   bodies.push_back({"softmax 64x131072", softmax_rows(64, 131072, DType::f32)});
   bodies.push_back({"softmax 16384x4096 bf16", softmax_rows(16384, 4096, DType::bf16)});
@@ -219,7 +234,8 @@ std::vector<Named> read_bodies(const std::string& path) {
   Json json = Json::parse(std::ifstream(path));
   if (!json.is_array()) json = Json::array({json});
   std::vector<Named> bodies;
-  for (const Json& one : json) bodies.push_back({one.at("name").get<std::string>(), one.at("body").get<schedule::Body>()});
+  for (const Json& one : json)
+    bodies.push_back({one.at("name").get<std::string>(), one.at("body").get<schedule::Body>()});
   return bodies;
 }
 
@@ -229,12 +245,18 @@ int main_of(int argc, char** argv) {
   std::vector<Named> files;
   for (int k = 1; k < argc; ++k) {
     const std::string word = argv[k];
-    if (word == "--no-check") settings.check = false;
-    else if (word == "--nvrtc" && k + 1 < argc) settings.options.nvrtc_path = argv[++k];
-    else if (word == "--prelude" && k + 1 < argc) settings.options.prelude_dir = argv[++k];
-    else if (word == "--only" && k + 1 < argc) settings.only = argv[++k];
-    else if (word == "--most" && k + 1 < argc) settings.most = std::stoul(argv[++k]);
-    else for (Named& body : read_bodies(word)) files.push_back(std::move(body));
+    if (word == "--no-check")
+      settings.check = false;
+    else if (word == "--nvrtc" && k + 1 < argc)
+      settings.options.nvrtc_path = argv[++k];
+    else if (word == "--prelude" && k + 1 < argc)
+      settings.options.prelude_dir = argv[++k];
+    else if (word == "--only" && k + 1 < argc)
+      settings.only = argv[++k];
+    else if (word == "--most" && k + 1 < argc)
+      settings.most = std::stoul(argv[++k]);
+    else
+      for (Named& body : read_bodies(word)) files.push_back(std::move(body));
   }
   settings.target.language = codegen::Language::cuda;
   settings.target.arch = jit::device_arch(0);

@@ -14,27 +14,39 @@ def binary() -> list[Case]:
         Case("aten::div.Tensor", two, FLOATS),
         Case("aten::div.Tensor", nonzero, (*INTS, *BOOL)),
         Case("aten::sub.Tensor", two, (*FLOATS, *INTS)),
-        *[Case(f"aten::{op}.Tensor", mixed, (*FLOATS, *INTS))
-          for op in ("add", "mul", "sub", "rsub", "eq", "lt", "ge")],
+        *[
+            Case(f"aten::{op}.Tensor", mixed, (*FLOATS, *INTS))
+            for op in ("add", "mul", "sub", "rsub", "eq", "lt", "ge")
+        ],
         Case("aten::add.Tensor", two, FLOATS, kwargs={"alpha": 0.3}),
         Case("aten::add.Tensor", two, INTS, kwargs={"alpha": 2}),
         Case("aten::sub.Tensor", two, FLOATS, kwargs={"alpha": 2}),
         Case("aten::rsub.Scalar", lambda g: (g.t(), 3, 2), (*FLOATS, *INTS)),
         *[Case(f"aten::{op}.Tensor", scalar(s), (*FLOATS, *INTS)) for op in ("add", "mul") for s in scalars],
-        *[Case(f"aten::{op}.Scalar", scalar(s), (*FLOATS, torch.int32)) for op in ("add", "sub", "mul", "div")
-          for s in (3, 2.5)],
-        *[Case(f"aten::{op}.{kind}", two if kind == "Tensor" else scalar(1), ALL)
-          for op in ("eq", "ne", "lt", "le", "gt", "ge") for kind in ("Tensor", "Scalar")],
+        *[
+            Case(f"aten::{op}.Scalar", scalar(s), (*FLOATS, torch.int32))
+            for op in ("add", "sub", "mul", "div")
+            for s in (3, 2.5)
+        ],
+        *[
+            Case(f"aten::{op}.{kind}", two if kind == "Tensor" else scalar(1), ALL)
+            for op in ("eq", "ne", "lt", "le", "gt", "ge")
+            for kind in ("Tensor", "Scalar")
+        ],
         Case("aten::eq.Scalar", scalar(0.5), (*FLOATS, torch.int32)),
         *[Case(f"aten::logical_{op}", two, ALL) for op in ("and", "or", "xor")],
         *[Case(f"aten::bitwise_{op}.Tensor", two, (*INTS, *BOOL)) for op in ("and", "or", "xor")],
         *[Case(f"aten::bitwise_{op}.Scalar", scalar(6), INTS) for op in ("and", "or", "xor")],
         *[Case(f"aten::bitwise_{op}.Scalar_Tensor", lambda g: (6, g.t()), INTS) for op in ("and", "or", "xor")],
-        *[Case(f"aten::bitwise_{side}_shift.Tensor", lambda g: (g.t(), g.b(low=0, high=4)), INTS)
-          for side in ("left", "right")],
+        *[
+            Case(f"aten::bitwise_{side}_shift.Tensor", lambda g: (g.t(), g.b(low=0, high=4)), INTS)
+            for side in ("left", "right")
+        ],
         *[Case(f"aten::bitwise_{side}_shift.Tensor_Scalar", scalar(2), INTS) for side in ("left", "right")],
-        *[Case(f"aten::bitwise_{side}_shift.Scalar_Tensor", lambda g: (9, g.t(low=0, high=4)), INTS)
-          for side in ("left", "right")],
+        *[
+            Case(f"aten::bitwise_{side}_shift.Scalar_Tensor", lambda g: (9, g.t(low=0, high=4)), INTS)
+            for side in ("left", "right")
+        ],
         *[Case(f"aten::{op}", two, ALL) for op in ("maximum", "minimum", "fmax", "fmin")],
         *[Case(f"aten::{op}.other", mixed, (*FLOATS, *INTS)) for op in ("max", "min")],
         *[Case(f"aten::{op}", two, (*FLOATS, torch.int32)) for op in ("atan2", "copysign.Tensor", "xlogy.Tensor")],
@@ -54,10 +66,14 @@ def binary() -> list[Case]:
         Case("aten::fmod.Scalar", scalar(2), (*FLOATS, *INTS)),
         Case("aten::remainder.Scalar", scalar(2), (*FLOATS, *INTS)),
         Case("aten::remainder.Scalar_Tensor", lambda g: (7, nonzero(g)[1]), (*WIDE, torch.int32)),
-        *[Case("aten::div.Tensor_mode", nonzero, (*WIDE, *INTS), {"rounding_mode": mode})
-          for mode in (None, "trunc", "floor")],
-        *[Case("aten::div.Scalar_mode", scalar(2), (*WIDE, *INTS), {"rounding_mode": mode})
-          for mode in (None, "trunc", "floor")],
+        *[
+            Case("aten::div.Tensor_mode", nonzero, (*WIDE, *INTS), {"rounding_mode": mode})
+            for mode in (None, "trunc", "floor")
+        ],
+        *[
+            Case("aten::div.Scalar_mode", scalar(2), (*WIDE, *INTS), {"rounding_mode": mode})
+            for mode in (None, "trunc", "floor")
+        ],
         Case("aten::floor_divide", nonzero, (*WIDE, *INTS)),
         Case("aten::pow.Tensor_Tensor", lambda g: (g.t(), g.b(low=0)), FLOATS),
         Case("aten::pow.Tensor_Tensor", lambda g: (g.t(), g.b(low=0, high=3)), INTS),

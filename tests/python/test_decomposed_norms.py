@@ -33,11 +33,16 @@ NORMS = [
     Case("aten::rms_norm", lambda g: (nchw(g), [5], channels(g, 5), 1e-6)),
     Case("aten::rms_norm", lambda g: (nchw(g) * 1e-3, [5])),
     Case("aten::_fused_rms_norm", lambda g: (nchw(g), [5], channels(g, 5), 1e-6), WIDE),
-    Case("aten::batch_norm", lambda g: (nchw(g), channels(g), channels(g), channels(g), channels(g, low=1), False, 0.1,
-                                        1e-5, True), loose=4),
+    Case(
+        "aten::batch_norm",
+        lambda g: (nchw(g), channels(g), channels(g), channels(g), channels(g, low=1), False, 0.1, 1e-5, True),
+        loose=4,
+    ),
     Case("aten::batch_norm", lambda g: (last(g), None, None, channels(g), channels(g, low=1), False, 0.1, 1e-5, True)),
-    Case("aten::batch_norm", lambda g: (nchw(g, 6, 4), channels(g), None, channels(g), channels(g, low=1), False, 0.1,
-                                        1e-5, True)),
+    Case(
+        "aten::batch_norm",
+        lambda g: (nchw(g, 6, 4), channels(g), None, channels(g), channels(g, low=1), False, 0.1, 1e-5, True),
+    ),
     Case("aten::adaptive_avg_pool2d", lambda g: (nchw(g), [1, 1])),
     Case("aten::adaptive_avg_pool1d", lambda g: (nchw(g, 2, 3, 5), [1])),
 ]

@@ -69,11 +69,17 @@ ROWS = [
     Case("aten::any.dims", lambda g: (g.t(), [g.dim], g.keep), ALL),
     Case("aten::aminmax", lambda g: (g.t(),), FLOATS),
     Case("aten::var.dim", lambda g: (g.t(), [g.dim], True, g.keep)),
-    *[Case(f"aten::{op}.correction", lambda g: (g.t(), [g.dim]), FLOATS, {"correction": c})
-      for op in ("var", "std") for c in (0, 1)],
+    *[
+        Case(f"aten::{op}.correction", lambda g: (g.t(), [g.dim]), FLOATS, {"correction": c})
+        for op in ("var", "std")
+        for c in (0, 1)
+    ],
     # Eager's running mean turns an infinity into NaN, the mean of aten::mean does not.
-    *[Case(f"aten::{op}.correction", lambda g: (g.t(), [g.dim]), FLOATS, {"correction": c}, special=False)
-      for op in ("var_mean", "std_mean") for c in (0, 1)],
+    *[
+        Case(f"aten::{op}.correction", lambda g: (g.t(), [g.dim]), FLOATS, {"correction": c}, special=False)
+        for op in ("var_mean", "std_mean")
+        for c in (0, 1)
+    ],
     *[Case("aten::linalg_vector_norm", lambda g, p=p: (g.t(), p, [g.dim], g.keep)) for p in (1, 2, inf)],
     Case("aten::norm.ScalarOpt_dim", lambda g: (g.t(), 2, [g.dim], g.keep)),
     Case("aten::norm.ScalarOpt_dim", lambda g: (g.t(), 1, [g.dim], g.keep)),

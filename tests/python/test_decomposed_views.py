@@ -125,10 +125,18 @@ def test_prelu() -> None:
 
 def test_creation() -> None:
     for call in (
-        ("aten::zeros", [2, 3]), ("aten::ones", [2]), ("aten::full", [2, 3], 1.5), ("aten::full", [], 3),
-        ("aten::scalar_tensor", 2.5), ("aten::arange", 5), ("aten::arange.start", 2, 9), ("aten::eye", 3),
+        ("aten::zeros", [2, 3]),
+        ("aten::ones", [2]),
+        ("aten::full", [2, 3], 1.5),
+        ("aten::full", [], 3),
+        ("aten::scalar_tensor", 2.5),
+        ("aten::arange", 5),
+        ("aten::arange.start", 2, 9),
+        ("aten::eye", 3),
         ("aten::eye.m", 2, 3),
-        ("aten::arange.start_step", 2, 9, 3), ("aten::arange.start_step", 1.0, 2.0, 0.25), ("aten::arange", 4.0),
+        ("aten::arange.start_step", 2, 9, 3),
+        ("aten::arange.start_step", 1.0, 2.0, 0.25),
+        ("aten::arange", 4.0),
         ("aten::arange.start_step", 9, 2, -2),
     ):
         check_call(*call)

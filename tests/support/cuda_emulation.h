@@ -86,7 +86,9 @@ inline void arrive_and_wait(Barrier& barrier, unsigned& passed) {
   while (barrier.generation == mine) yield();
 }
 
-inline void sync_block() { arrive_and_wait(machine.block_barriers[static_cast<std::size_t>(self().block)], self().block_barriers); }
+inline void sync_block() {
+  arrive_and_wait(machine.block_barriers[static_cast<std::size_t>(self().block)], self().block_barriers);
+}
 inline void cluster_arrive() {
   ++self().cluster_barriers;
   machine.cluster_barrier.arrive();
@@ -100,7 +102,7 @@ inline uint32_t shuffle_xor(uint32_t word, int lanes) {
   WarpExchange& exchange = machine.warps[machine.current / warp];
   const std::size_t lane = machine.current % warp;
   // Two sets of slots: a lane can be one exchange ahead of another, never two.
-  uint32_t(&slots)[warp] = exchange.words[self().shuffles % 2];
+  uint32_t (&slots)[warp] = exchange.words[self().shuffles % 2];
   slots[lane] = word;
   arrive_and_wait(exchange.barrier, self().shuffles);
   return slots[lane ^ static_cast<std::size_t>(lanes)];
@@ -123,9 +125,8 @@ inline char* shared(std::size_t declaration, std::size_t bytes) {
   const auto base = reinterpret_cast<uintptr_t>(blocks[static_cast<std::size_t>(self().block)].get());
   return reinterpret_cast<char*>((base + 15) / 16 * 16);
 }
-#define CA_SHARED(name, count, ...)                                              \
-  auto* name = reinterpret_cast<__VA_ARGS__*>(ca::emulation::shared(__COUNTER__, \
-                                                                    sizeof(__VA_ARGS__) * (count)))
+#define CA_SHARED(name, count, ...) \
+  auto* name = reinterpret_cast<__VA_ARGS__*>(ca::emulation::shared(__COUNTER__, sizeof(__VA_ARGS__) * (count)))
 
 template <class T>
 void store_to_rank(T* to, int rank, T x) {
@@ -147,20 +148,26 @@ inline void call(void* function, void** args, int count) {
   using P = void*;
   void** a = args;
   switch (count) {
-    case 1: return reinterpret_cast<void (*)(P)>(function)(a[0]);
-    case 2: return reinterpret_cast<void (*)(P, P)>(function)(a[0], a[1]);
-    case 3: return reinterpret_cast<void (*)(P, P, P)>(function)(a[0], a[1], a[2]);
-    case 4: return reinterpret_cast<void (*)(P, P, P, P)>(function)(a[0], a[1], a[2], a[3]);
-    case 5: return reinterpret_cast<void (*)(P, P, P, P, P)>(function)(a[0], a[1], a[2], a[3], a[4]);
-    default: break;
+    case 1:
+      return reinterpret_cast<void (*)(P)>(function)(a[0]);
+    case 2:
+      return reinterpret_cast<void (*)(P, P)>(function)(a[0], a[1]);
+    case 3:
+      return reinterpret_cast<void (*)(P, P, P)>(function)(a[0], a[1], a[2]);
+    case 4:
+      return reinterpret_cast<void (*)(P, P, P, P)>(function)(a[0], a[1], a[2], a[3]);
+    case 5:
+      return reinterpret_cast<void (*)(P, P, P, P, P)>(function)(a[0], a[1], a[2], a[3], a[4]);
+    default:
+      break;
   }
   if (count > 16) abort();
   // More arguments than the function takes are harmless under the x86-64 calling convention.
   using Many = void (*)(P, P, P, P, P, P, P, P, P, P, P, P, P, P, P, P);
   void* all[16] = {};
   for (int k = 0; k < count; ++k) all[k] = a[k];
-  reinterpret_cast<Many>(function)(all[0], all[1], all[2], all[3], all[4], all[5], all[6], all[7], all[8], all[9], all[10],
-                                   all[11], all[12], all[13], all[14], all[15]);
+  reinterpret_cast<Many>(function)(all[0], all[1], all[2], all[3], all[4], all[5], all[6], all[7], all[8], all[9],
+                                   all[10], all[11], all[12], all[13], all[14], all[15]);
 }
 
 inline void fiber_main() {
@@ -174,8 +181,8 @@ inline char* stacks(std::size_t count) {
   static std::size_t held = 0;
   if (held < count) {
     if (memory) munmap(memory, held * stack_bytes);
-    memory = static_cast<char*>(mmap(nullptr, count * stack_bytes, PROT_READ | PROT_WRITE,
-                                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+    memory = static_cast<char*>(
+        mmap(nullptr, count * stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
     held = count;
   }
   return memory;
@@ -300,8 +307,8 @@ inline float cyl_bessel_i1f(float x) { return static_cast<float>(emulated_bessel
 
 /// Runs one launch over a one-dimensional grid.
 extern "C" __attribute__((visibility("default"))) inline void ca_emulate(void* kernel, void** args, int count,
-                                                                          unsigned blocks, unsigned threads,
-                                                                          unsigned cluster) {
+                                                                         unsigned blocks, unsigned threads,
+                                                                         unsigned cluster) {
   using namespace ca::emulation;
   machine.function = kernel;
   machine.args = args;

@@ -1,6 +1,6 @@
 """Prints docs/ops.md: which ATen operators become primitives, and which pointwise ones do not, with the reason.
 
-    python tests/tools/list_operators.py > docs/ops.md
+python tests/tools/list_operators.py > docs/ops.md
 """
 
 from __future__ import annotations

@@ -40,7 +40,9 @@ def _survey(options_json: str) -> list[dict[str, Any]]:
     found = []
     for what, otherwise, remedy in rows:
         value = survey.get(what)
-        found.append(_finding(what.replace("_", " "), "ok", json.dumps(value)) if value else _finding(what, otherwise, remedy))
+        found.append(
+            _finding(what.replace("_", " "), "ok", json.dumps(value)) if value else _finding(what, otherwise, remedy)
+        )
     return found
 
 
@@ -56,7 +58,9 @@ def examine() -> list[dict[str, Any]]:
         return [*found, _finding("native library", "missing", str(error))]
     found.append(_finding("native library", "ok", str(library.folder())))
     judge = library.paths().get("judge_path")
-    found.append(_finding("judge", "ok" if judge else "missing", judge or "reinstall the package: cudaagent-judge is not there"))
+    found.append(
+        _finding("judge", "ok" if judge else "missing", judge or "reinstall the package: cudaagent-judge is not there")
+    )
     options_json = make_options({}).to_json()
     found += _survey(options_json)
     directory = json.loads(torch.ops.cudaagent.options(options_json))["cache_dir"]

@@ -61,7 +61,9 @@ def load_model(target: str, inputs: Sequence[str], device: str) -> tuple[torch.n
     made = factory() if callable(factory) and not isinstance(factory, torch.nn.Module) else factory
     model, example = made if isinstance(made, tuple) else (made, ())
     if not isinstance(model, torch.nn.Module):
-        raise UserError(f"{target} gave a {type(model).__name__}; it must give a torch.nn.Module, or one with its inputs.")
+        raise UserError(
+            f"{target} gave a {type(model).__name__}; it must give a torch.nn.Module, or one with its inputs."
+        )
     example = tuple(parse_input(text, device) for text in inputs) or tuple(
         x.to(device) if isinstance(x, torch.Tensor) else x for x in example
     )

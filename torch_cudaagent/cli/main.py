@@ -42,10 +42,14 @@ def model_command(name: str, summary: str) -> Any:
     def decorate(function: Any) -> Any:
         device = "cuda" if torch.cuda.is_available() else "cpu"
         function = click.option("--device", default=device, show_default=True, help="where the model runs")(function)
-        function = click.option("--precision", default="highest", show_default=True, help="highest, high or medium")(function)
+        function = click.option("--precision", default="highest", show_default=True, help="highest, high or medium")(
+            function
+        )
         function = click.option("--cache-dir", help="kernel store to use instead of the user's own")(function)
         function = click.option("--json", "as_json", is_flag=True, help="print JSON instead of a table")(function)
-        function = click.option("--input", "inputs", multiple=True, help="an input: DIMS[:dtype[:high]]; repeat it")(function)
+        function = click.option("--input", "inputs", multiple=True, help="an input: DIMS[:dtype[:high]]; repeat it")(
+            function
+        )
         function = click.argument("target")(function)
         return main.command(name, help=summary + MODEL_HELP.format(name=name))(function)
 
@@ -61,7 +65,9 @@ def main() -> None:
     """
 
 
-def _optimized(target: str, inputs: tuple[str, ...], device: str, precision: str, cache_dir: str | None) -> tuple[Any, Any, float]:
+def _optimized(
+    target: str, inputs: tuple[str, ...], device: str, precision: str, cache_dir: str | None
+) -> tuple[Any, Any, float]:
     import torch_cudaagent
 
     model, example = load_model(target, inputs, device)
@@ -109,11 +115,15 @@ def _store(cache_dir: str | None) -> tuple[str, list[str]]:
     from ..options import make_options
 
     library.load()
-    options = json.loads(torch.ops.cudaagent.options(make_options({"cache_dir": cache_dir} if cache_dir else {}).to_json()))
+    options = json.loads(
+        torch.ops.cudaagent.options(make_options({"cache_dir": cache_dir} if cache_dir else {}).to_json())
+    )
     return options["cache_dir"], options["cache_layers"]
 
 
-cache_dir_option = click.option("--cache-dir", help="the store; default: TORCH_CUDAAGENT_CACHE_DIR or the user's cache folder")
+cache_dir_option = click.option(
+    "--cache-dir", help="the store; default: TORCH_CUDAAGENT_CACHE_DIR or the user's cache folder"
+)
 
 
 @cache.command("ls")
@@ -179,7 +189,8 @@ def doctor(as_json: bool) -> None:
 def minify(graph: pathlib.Path, out: pathlib.Path, tolerance: float) -> None:
     """Make a failing graph small, for a bug report.
 
-    GRAPH is a document that TORCH_CUDAAGENT_DUMP_DIR wrote (graph_*.json). The part that still fails is written to --out.
+    GRAPH is a document that TORCH_CUDAAGENT_DUMP_DIR wrote (graph_*.json). The part that still fails is written to
+    --out.
     """
     from ..minify import failure
     from ..minify import minify as shrink
@@ -198,4 +209,6 @@ def minify(graph: pathlib.Path, out: pathlib.Path, tolerance: float) -> None:
             lambda left: status.update(f"minifying: {left} nodes left"),
         )
     out.write_text(json.dumps(small, indent=1))
-    click.echo(f"{why}\n{len(small['nodes'])} of {len(document['nodes'])} nodes remain in {out}; attach it to the report.")
+    click.echo(
+        f"{why}\n{len(small['nodes'])} of {len(document['nodes'])} nodes remain in {out}; attach it to the report."
+    )

@@ -25,7 +25,7 @@ def worst(region: dict[str, Any]) -> str:
     families = [f for f in region.get("verdict", {}).get("families", []) if f["family"] != "special"]
     if not families:
         return ""
-    kernel, eager = max(((rms(f["kernel"]), rms(f["eager"])) for f in families))
+    kernel, eager = max((rms(f["kernel"]), rms(f["eager"])) for f in families)
     return f"{kernel:.1e} ({eager:.1e})"
 
 
@@ -48,7 +48,9 @@ def regions(report: dict[str, Any]) -> None:
                 verdict = region.get("verdict", {})
                 before, after = verdict.get("eager_us", 0), verdict.get("kernel_us", 0)
                 ratio = f"{before / after:.2f}" if before and after else ""
-                table.add_row(region["name"], operators, worst(region), _microseconds(before), _microseconds(after), ratio)
+                table.add_row(
+                    region["name"], operators, worst(region), _microseconds(before), _microseconds(after), ratio
+                )
         if graph["why_eager"]:
             key = ("a whole graph", graph["why_eager"])
             external[key] = external.get(key, 0) + 1

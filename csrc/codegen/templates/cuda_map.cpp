@@ -137,7 +137,8 @@ Outcome<Source> generate(const Body& original, const Params& params, const Targe
   open_kernel(text, source, body, shape, target);
   if (persistent)
     text.open("for (unsigned block = blockIdx.x; block < " + std::to_string(blocks) + "; block += gridDim.x)");
-  else text.line("const unsigned block = blockIdx.x;");
+  else
+    text.line("const unsigned block = blockIdx.x;");
   emit_block(text, body, params);
   if (persistent) text.close();
   text.close();

@@ -31,7 +31,9 @@ struct Tiling {
   const Inst& inst(std::int32_t id) const { return body.insts[static_cast<std::size_t>(id)]; }
   std::int64_t size(std::int32_t id) const { return dtype_size(inst(id).dtype); }
   /// Elements from row to row of a tile: one word past the row, so that a column crosses the banks.
-  std::int64_t pitch(std::int32_t id, std::int64_t tile) const { return tile + std::max<std::int64_t>(4 / size(id), 1); }
+  std::int64_t pitch(std::int32_t id, std::int64_t tile) const {
+    return tile + std::max<std::int64_t>(4 / size(id), 1);
+  }
   std::int64_t shared_bytes(std::int64_t tile) const {
     std::int64_t bytes = 0;
     for (const std::int32_t id : loads) bytes += tile * pitch(id, tile) * size(id);
@@ -64,7 +66,9 @@ std::optional<Tiling> tiling(const Body& original) {
   std::int64_t widest = 1;
   for (std::size_t i = 0; i < body.insts.size(); ++i) {
     const Inst& inst = body.insts[i];
-    if (inst.kind != InstKind::load || inst.access.strides[result.in] != 1 || std::abs(inst.access.strides[result.out]) <= 1) continue;
+    if (inst.kind != InstKind::load || inst.access.strides[result.in] != 1 ||
+        std::abs(inst.access.strides[result.out]) <= 1)
+      continue;
     result.loads.push_back(static_cast<std::int32_t>(i));
     widest = std::max(widest, dtype_size(inst.dtype));
   }
@@ -102,7 +106,8 @@ class TiledWriter {
     write_branches(text, vectors, [&](bool whole) { write_values(text, whole); });
   }
   std::int64_t blocks() const {
-    return tiles_.body.kept() / (out_extent() * in_extent()) * ceil_div(out_extent(), tile_) * ceil_div(in_extent(), tile_);
+    return tiles_.body.kept() / (out_extent() * in_extent()) * ceil_div(out_extent(), tile_) *
+           ceil_div(in_extent(), tile_);
   }
 
  private:
@@ -127,9 +132,11 @@ class TiledWriter {
   void write_indices(Text& text) {
     const std::int64_t across = ceil_div(out_extent(), tile_), down = ceil_div(in_extent(), tile_);
     for (const std::int32_t id : tiles_.loads)
-      text.line("CA_SHARED(t" + number(id) + ", " + number(tile_ * tiles_.pitch(id, tile_)) + ", " + ctype(tiles_.inst(id).dtype) + ");");
+      text.line("CA_SHARED(t" + number(id) + ", " + number(tile_ * tiles_.pitch(id, tile_)) + ", " +
+                ctype(tiles_.inst(id).dtype) + ");");
     text.line("const int out0 = int(blockIdx.x % " + number(across) + ") * " + number(tile_) + ";");
-    text.line("const int in0 = int(blockIdx.x / " + number(across) + " % " + number(down) + ") * " + number(tile_) + ";");
+    text.line("const int in0 = int(blockIdx.x / " + number(across) + " % " + number(down) + ") * " + number(tile_) +
+              ";");
     text.line("const int outer = blockIdx.x / " + number(across * down) + ";");
     index_.assign(tiles_.body.axes.size(), "");
     std::vector<std::size_t> axes;
@@ -145,9 +152,10 @@ class TiledWriter {
     const std::int64_t vector = tiles_.in_vector, line = tile_ / vector, rounds = ceil_div(tile_ * line, threads);
     const auto each = [&](const std::function<void(std::int32_t)>& action) {
       text.open_unrolled("k", rounds);
-      text.line("const int at = threadIdx.x + k * " + number(threads) + ", in = at % " + number(line) + " * " + number(vector) +
-                ", out = at / " + number(line) + ";");
-      text.open("if (out < " + number(tile_) + " && in0 + in < " + number(in_extent()) + " && out0 + out < " + number(out_extent()) + ")");
+      text.line("const int at = threadIdx.x + k * " + number(threads) + ", in = at % " + number(line) + " * " +
+                number(vector) + ", out = at / " + number(line) + ";");
+      text.open("if (out < " + number(tile_) + " && in0 + in < " + number(in_extent()) + " && out0 + out < " +
+                number(out_extent()) + ")");
       for (const std::int32_t id : tiles_.loads) action(id);
       text.close();
       text.close();
@@ -156,20 +164,25 @@ class TiledWriter {
     index[tiles_.in] = "(in0 + in)";
     index[tiles_.out] = "(out0 + out)";
     for (const std::int32_t id : tiles_.loads)
-      text.line("ca::Vec<" + ctype(tiles_.inst(id).dtype) + ", " + number(vector) + "> x" + number(id) + "[" + number(rounds) + "];");
+      text.line("ca::Vec<" + ctype(tiles_.inst(id).dtype) + ", " + number(vector) + "> x" + number(id) + "[" +
+                number(rounds) + "];");
     each([&](std::int32_t id) {
-      const std::string from = "p" + number(tiles_.inst(id).access.buffer) + " + " + affine(tiles_.inst(id).access, index, wide_ ? "ll" : "");
-      text.line("x" + number(id) + "[k] = ca::" + (whole ? "load<" + number(vector) + ">(" + from + ");"
-                                                         : "gather<" + number(vector) + ">(" + from + ", 1);"));
+      const std::string from = "p" + number(tiles_.inst(id).access.buffer) + " + " +
+                               affine(tiles_.inst(id).access, index, wide_ ? "ll" : "");
+      text.line(
+          "x" + number(id) + "[k] = ca::" +
+          (whole ? "load<" + number(vector) + ">(" + from + ");" : "gather<" + number(vector) + ">(" + from + ", 1);"));
     });
     each([&](std::int32_t id) {
-      text.line("ca::scatter(t" + number(id) + " + out * " + number(tiles_.pitch(id, tile_)) + " + in, 1, x" + number(id) + "[k]);");
+      text.line("ca::scatter(t" + number(id) + " + out * " + number(tiles_.pitch(id, tile_)) + " + in, 1, x" +
+                number(id) + "[k]);");
     });
   }
 
   /// Threads run along `out`, and read the tiles by columns.
   void write_values(Text& text, bool whole) {
-    const std::int64_t vector = tiles_.out_vector, line = tile_ / vector, groups = std::max<std::int64_t>(tile_ * line / threads, 1);
+    const std::int64_t vector = tiles_.out_vector, line = tile_ / vector,
+                       groups = std::max<std::int64_t>(tile_ * line / threads, 1);
     WalkEmitter emitter(tiles_.body, wide_);
     Walk walk;
     walk.axis = tiles_.out;
@@ -179,15 +192,17 @@ class TiledWriter {
     walk.index = index_;
     walk.index[tiles_.in] = "in";
     walk.index[tiles_.out] = "out";
-    walk.locals = {"const int at = threadIdx.x + (g + u) * " + number(threads) + ", tile_out = at % " + number(line) + " * " +
-                       number(vector) + ", tile_in = at / " + number(line) + ";",
+    walk.locals = {"const int at = threadIdx.x + (g + u) * " + number(threads) + ", tile_out = at % " + number(line) +
+                       " * " + number(vector) + ", tile_in = at / " + number(line) + ";",
                    "const int in = in0 + tile_in, out = out0 + tile_out;"};
     walk.guard = "tile_in < " + number(tile_) + " && in < " + number(in_extent()) + " && out < " + number(out_extent());
     std::vector<std::int32_t> insts;
     for (std::size_t i = 0; i < tiles_.body.insts.size(); ++i) {
       const auto id = static_cast<std::int32_t>(i);
-      if (std::find(tiles_.loads.begin(), tiles_.loads.end(), id) == tiles_.loads.end()) insts.push_back(id);
-      else emitter.set_name(id, "t" + number(id) + "[(tile_out + e) * " + number(tiles_.pitch(id, tile_)) + " + tile_in]");
+      if (std::find(tiles_.loads.begin(), tiles_.loads.end(), id) == tiles_.loads.end())
+        insts.push_back(id);
+      else
+        emitter.set_name(id, "t" + number(id) + "[(tile_out + e) * " + number(tiles_.pitch(id, tile_)) + " + tile_in]");
     }
     text.directive("#pragma unroll 1");
     text.open("for (int g = 0; g < " + number(groups) + "; g += " + number(walk.unroll) + ")");

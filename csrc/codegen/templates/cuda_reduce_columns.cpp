@@ -1,4 +1,5 @@
-// reduce_columns on CUDA: neighbouring threads take neighbouring kept elements, lines of threads share the reduced axes.
+// reduce_columns on CUDA: neighbouring threads take neighbouring kept elements, lines of threads share the reduced
+// axes.
 #include <algorithm>
 
 #include "codegen/cuda_reduce.h"
@@ -33,7 +34,10 @@ Params defaults(const Body& original, const Target& target) {
   for (const PersistentStage& stage : persistent_stages(body)) reads_again = reads_again || !stage.kept.empty();
   const std::int64_t held = ceil_div(reduced, groups) * vector * registers_per_element(body);
   const std::int64_t unroll = std::clamp<std::int64_t>(64 / (bytes * vector), 1, 4);
-  return {{"lanes", lanes}, {"groups", groups}, {"vector", vector}, {"unroll", unroll},
+  return {{"lanes", lanes},
+          {"groups", groups},
+          {"vector", vector},
+          {"unroll", unroll},
           {"persistent", reads_again && reduced > 0 && held <= 32}};
 }
 
@@ -54,7 +58,8 @@ std::vector<Params> variants(const Body& body, const Target& target) {
 }
 
 Outcome<Source> generate(const Body& body, const Params& params, const Target& target, const std::string& name) {
-  if (auto checked = check_params(params, {{"lanes", 1024}, {"groups", 1024}, {"vector", 16}, {"unroll", 16}}); !checked)
+  if (auto checked = check_params(params, {{"lanes", 1024}, {"groups", 1024}, {"vector", 16}, {"unroll", 16}});
+      !checked)
     return checked.rejection();
   ReduceShape shape;
   shape.columns = true;

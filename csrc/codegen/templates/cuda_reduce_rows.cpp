@@ -56,7 +56,8 @@ Params defaults(const Body& original, const Target& target) {
     const std::int64_t wanted = ceil_div(vectors, params["unroll"]);
     lanes = wanted <= 32 ? power_of_two(wanted) : std::min(round_up(wanted, 32), most_lanes);
     // Enough rows fill the machine by themselves; fewer lanes then spend less on joining.
-    while (lanes > 32 && lanes % 64 == 0 && rows * lanes / 2 >= target.units * 2048 && vectors / lanes < 4 * params["unroll"])
+    while (lanes > 32 && lanes % 64 == 0 && rows * lanes / 2 >= target.units * 2048 &&
+           vectors / lanes < 4 * params["unroll"])
       lanes /= 2;
   }
   std::int64_t groups = lanes < 128 ? 128 / lanes : 1;
@@ -84,7 +85,8 @@ std::vector<Params> variants(const Body& body, const Target& target) {
     if (other >= 1 && other <= 1024 && (other < 32 || other % 32 == 0))
       add(other, std::max<std::int64_t>(128 / other, 1), persistent, cluster);
   if (lanes <= 64)
-    for (const std::int64_t threads : {64, 256}) add(lanes, std::max<std::int64_t>(threads / lanes, 1), persistent, cluster);
+    for (const std::int64_t threads : {64, 256})
+      add(lanes, std::max<std::int64_t>(threads / lanes, 1), persistent, cluster);
   if (persistent) add(std::clamp<std::int64_t>(lanes, 32, most_lanes), 1, 0, 1);
   if (persistent && cluster < 8 && is_sm90(target) && lanes >= 128) add(lanes / 2 / 32 * 32, 1, 1, cluster * 2);
   for (const std::int64_t unroll : {2, 4, 8}) {
@@ -96,7 +98,9 @@ std::vector<Params> variants(const Body& body, const Target& target) {
 }
 
 Outcome<Source> generate(const Body& body, const Params& params, const Target& target, const std::string& name) {
-  if (auto checked = check_params(params, {{"lanes", 1024}, {"groups", 1024}, {"vector", 16}, {"unroll", 16}, {"cluster", 8}}); !checked)
+  if (auto checked =
+          check_params(params, {{"lanes", 1024}, {"groups", 1024}, {"vector", 16}, {"unroll", 16}, {"cluster", 8}});
+      !checked)
     return checked.rejection();
   ReduceShape shape;
   shape.lanes = params.at("lanes");

@@ -1,5 +1,5 @@
-// reduce_split on CUDA: too few rows (or columns) to fill the machine, so each is split over blocks. One kernel a stage;
-// each joins the partial results that the ones before it left in scratch, in a fixed order.
+// reduce_split on CUDA: too few rows (or columns) to fill the machine, so each is split over blocks. One kernel a
+// stage; each joins the partial results that the ones before it left in scratch, in a fixed order.
 #include <algorithm>
 
 #include "codegen/cuda_reduce.h"
@@ -50,8 +50,10 @@ Params defaults(const Body& original, const Target& target) {
   // What one block passes over at once; a split is several of these long.
   const std::int64_t stride = (columns ? groups : lanes * vector) * unroll;
   // One wave: 1024 threads a unit are resident whatever their registers, with 64 KiB on the way.
-  const std::int64_t splits = std::clamp<std::int64_t>(units * 1024 / (lanes * groups) / blocks, 1, ceil_div(body.reduced(), 2 * stride));
-  return {{"columns", columns}, {"lanes", lanes}, {"groups", groups}, {"vector", vector}, {"unroll", unroll}, {"splits", std::max<std::int64_t>(splits, 2)}};
+  const std::int64_t splits =
+      std::clamp<std::int64_t>(units * 1024 / (lanes * groups) / blocks, 1, ceil_div(body.reduced(), 2 * stride));
+  return {{"columns", columns}, {"lanes", lanes},   {"groups", groups},
+          {"vector", vector},   {"unroll", unroll}, {"splits", std::max<std::int64_t>(splits, 2)}};
 }
 
 std::vector<Params> variants(const Body& body, const Target& target) {
@@ -68,7 +70,9 @@ std::vector<Params> variants(const Body& body, const Target& target) {
 }
 
 Outcome<Source> generate(const Body& body, const Params& params, const Target& target, const std::string& name) {
-  if (auto checked = check_params(params, {{"lanes", 1024}, {"groups", 1024}, {"vector", 16}, {"unroll", 16}, {"splits", 65536}}); !checked)
+  if (auto checked =
+          check_params(params, {{"lanes", 1024}, {"groups", 1024}, {"vector", 16}, {"unroll", 16}, {"splits", 65536}});
+      !checked)
     return checked.rejection();
   ReduceShape shape;
   shape.columns = params.at("columns") != 0;

@@ -57,13 +57,17 @@ CA_INLINE T from_bits(uint16_t bits) {
 }
 template <class T>
 CA_INLINE T inf() {
-  if constexpr (is_small<T>) return T{uint16_t(same<T, half> ? 0x7c00 : 0x7f80)};
-  else return T(__builtin_inf());
+  if constexpr (is_small<T>)
+    return T{uint16_t(same<T, half> ? 0x7c00 : 0x7f80)};
+  else
+    return T(__builtin_inf());
 }
 template <class T>
 CA_INLINE T nan() {
-  if constexpr (is_small<T>) return T{uint16_t(same<T, half> ? 0x7e00 : 0x7fc0)};
-  else return T(__builtin_nan(""));
+  if constexpr (is_small<T>)
+    return T{uint16_t(same<T, half> ? 0x7e00 : 0x7fc0)};
+  else
+    return T(__builtin_nan(""));
 }
 CA_INLINE half operator-(half x) { return {uint16_t(x.bits ^ 0x8000)}; }
 CA_INLINE bfloat16 operator-(bfloat16 x) { return {uint16_t(x.bits ^ 0x8000)}; }
@@ -75,23 +79,40 @@ struct pack {
 template <int bytes>
 struct signed_of;
 template <>
-struct signed_of<1> { using type = int8_t; };
+struct signed_of<1> {
+  using type = int8_t;
+};
 template <>
-struct signed_of<2> { using type = int16_t; };
+struct signed_of<2> {
+  using type = int16_t;
+};
 template <>
-struct signed_of<4> { using type = int32_t; };
+struct signed_of<4> {
+  using type = int32_t;
+};
 template <>
-struct signed_of<8> { using type = int64_t; };
+struct signed_of<8> {
+  using type = int64_t;
+};
 
-/// What a lane holds: the type itself, the bits of a small float, and for bool 0 or -1 in 32 bits (a mask of f32 lanes).
+/// What a lane holds: the type itself, the bits of a small float, and for bool 0 or -1 in 32 bits (a mask of f32
+/// lanes).
 template <class T>
-struct lane_of { using type = T; };
+struct lane_of {
+  using type = T;
+};
 template <>
-struct lane_of<half> { using type = uint16_t; };
+struct lane_of<half> {
+  using type = uint16_t;
+};
 template <>
-struct lane_of<bfloat16> { using type = uint16_t; };
+struct lane_of<bfloat16> {
+  using type = uint16_t;
+};
 template <>
-struct lane_of<bool> { using type = int32_t; };
+struct lane_of<bool> {
+  using type = int32_t;
+};
 
 template <class T>
 struct vec {
@@ -104,9 +125,12 @@ struct vec {
   vec() = default;
   CA_INLINE explicit vec(T x) {
     lane value;
-    if constexpr (same<T, bool>) value = -lane(x);
-    else if constexpr (is_small<T>) value = x.bits;
-    else value = x;
+    if constexpr (same<T, bool>)
+      value = -lane(x);
+    else if constexpr (is_small<T>)
+      value = x.bits;
+    else
+      value = x;
     for (int p = 0; p < parts; ++p) r[p] = value - reg{};
   }
 };
@@ -179,7 +203,8 @@ CA_INLINE void store(T* p, vec<T> x) {
     __builtin_memcpy(p, &x, sizeof x);
   }
 }
-/// Past the caches, for outputs nobody reads soon. `p` must be aligned to the vector; bool and short vectors go the usual way.
+/// Past the caches, for outputs nobody reads soon. `p` must be aligned to the vector; bool and short vectors go the
+/// usual way.
 template <class T>
 CA_INLINE void stream(T* p, vec<T> x) {
   typedef long long v2 __attribute__((vector_size(16), may_alias));
@@ -250,8 +275,12 @@ CA_INLINE bfloat16 round_bfloat16(float x) {
 #if CA_REGISTER >= 64 && CA_LANES % 16 == 0
 #define CA_HALVES 16
 typedef short halves __attribute__((vector_size(32)));
-CA_INLINE auto widen_halves(halves x) { return __builtin_ia32_vcvtph2ps512_mask(x, pack<float, 16>::type{}, uint16_t(-1), 4); }
-CA_INLINE halves round_halves(pack<float, 16>::type x) { return __builtin_ia32_vcvtps2ph512_mask(x, 0, halves{}, uint16_t(-1)); }
+CA_INLINE auto widen_halves(halves x) {
+  return __builtin_ia32_vcvtph2ps512_mask(x, pack<float, 16>::type{}, uint16_t(-1), 4);
+}
+CA_INLINE halves round_halves(pack<float, 16>::type x) {
+  return __builtin_ia32_vcvtps2ph512_mask(x, 0, halves{}, uint16_t(-1));
+}
 #elif defined(__F16C__) && CA_LANES % 8 == 0
 #define CA_HALVES 8
 typedef short halves __attribute__((vector_size(16)));
@@ -309,15 +338,23 @@ CA_INLINE vec<bfloat16> round_to(vec<float> x, bfloat16) {
 
 template <class To, class From>
 CA_INLINE To convert(From x) {
-  if constexpr (same<To, From>) return x;
-  else if constexpr (same<From, half>) return convert<To>(widen_half(x));
-  else if constexpr (same<From, bfloat16>) return convert<To>(widen_bfloat16(x));
-  else if constexpr (same<To, half>) return round_half(float(x));
-  else if constexpr (same<To, bfloat16>) return round_bfloat16(float(x));
-  else if constexpr (same<To, bool>) return x != From(0);
+  if constexpr (same<To, From>)
+    return x;
+  else if constexpr (same<From, half>)
+    return convert<To>(widen_half(x));
+  else if constexpr (same<From, bfloat16>)
+    return convert<To>(widen_bfloat16(x));
+  else if constexpr (same<To, half>)
+    return round_half(float(x));
+  else if constexpr (same<To, bfloat16>)
+    return round_bfloat16(float(x));
+  else if constexpr (same<To, bool>)
+    return x != From(0);
   // Through a wider integer, so that a negative float wraps in an unsigned type as it does in torch.
-  else if constexpr (is_real<From> && !is_real<To>) return To(int64_t(x));
-  else return To(x);
+  else if constexpr (is_real<From> && !is_real<To>)
+    return To(int64_t(x));
+  else
+    return To(x);
 }
 template <class To, class From>
 CA_INLINE vec<To> convert(vec<From> x) {
@@ -363,15 +400,20 @@ CA_INLINE vec<T> rotate(vec<T> x) {
 }
 template <class T>
 CA_INLINE T first_lane(vec<T> x) {
-  if constexpr (same<T, bool>) return x.r[0][0] != 0;
-  else if constexpr (is_small<T>) return T{x.r[0][0]};
-  else return x.r[0][0];
+  if constexpr (same<T, bool>)
+    return x.r[0][0] != 0;
+  else if constexpr (is_small<T>)
+    return T{x.r[0][0]};
+  else
+    return x.r[0][0];
 }
 /// The lanes of one vector joined by `op`, halves against halves.
 template <int step = lanes / 2, class T, class Op>
 CA_INLINE T horizontal(vec<T> x, Op op) {
-  if constexpr (step == 0) return first_lane(x);
-  else return horizontal<step / 2>(op(x, rotate<step>(x)), op);
+  if constexpr (step == 0)
+    return first_lane(x);
+  else
+    return horizontal<step / 2>(op(x, rotate<step>(x)), op);
 }
 
 }  // namespace ca

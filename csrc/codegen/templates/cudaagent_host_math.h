@@ -8,7 +8,9 @@
 namespace ca {
 
 template <class T>
-CA_INLINE T where(bool c, T a, T b) { return c ? a : b; }
+CA_INLINE T where(bool c, T a, T b) {
+  return c ? a : b;
+}
 template <class T>
 CA_INLINE vec<T> where(vec<bool> c, vec<T> a, vec<T> b) {
   const wide_mask<T> m = widen<T>(c);
@@ -20,9 +22,13 @@ CA_INLINE vec<T> where(vec<bool> c, vec<T> a, vec<T> b) {
 /// `x` in the lanes of a whole vector; in the last `count` only when the vector overlaps what has been counted.
 struct all_lanes {
   template <class T>
-  CA_INLINE vec<T> operator()(vec<T> x, T) const { return x; }
+  CA_INLINE vec<T> operator()(vec<T> x, T) const {
+    return x;
+  }
   template <class T>
-  CA_INLINE T operator()(T x, T) const { return x; }
+  CA_INLINE T operator()(T x, T) const {
+    return x;
+  }
 };
 template <int count>
 struct last_lanes {
@@ -37,65 +43,71 @@ struct last_lanes {
 
 // CA_UNARY(name, expression of scalar x, expression of register x)
 // CA_BINARY likewise over a and b. Small floats compute in float; R is the register type, T the element's.
-#define CA_UNARY(name, scalar, vector)                                             \
-  template <class T>                                                               \
-  CA_INLINE T name(T x) {                                                          \
-    if constexpr (is_small<T>) return convert<T>(name(convert<float>(x)));         \
-    else return T(scalar);                                                         \
-  }                                                                                \
-  template <class T>                                                               \
-  CA_INLINE vec<T> name(vec<T> v) {                                                \
-    if constexpr (is_small<T>) {                                                   \
-      return convert<T>(name(convert<float>(v)));                                  \
-    } else {                                                                       \
-      using R = reg<T>;                                                            \
-      vec<T> o;                                                                    \
-      for (int p = 0; p < o.parts; ++p) {                                          \
-        const R x = v.r[p];                                                        \
-        o.r[p] = vector;                                                           \
-      }                                                                            \
-      return o;                                                                    \
-    }                                                                              \
+#define CA_UNARY(name, scalar, vector)            \
+  template <class T>                              \
+  CA_INLINE T name(T x) {                         \
+    if constexpr (is_small<T>)                    \
+      return convert<T>(name(convert<float>(x))); \
+    else                                          \
+      return T(scalar);                           \
+  }                                               \
+  template <class T>                              \
+  CA_INLINE vec<T> name(vec<T> v) {               \
+    if constexpr (is_small<T>) {                  \
+      return convert<T>(name(convert<float>(v))); \
+    } else {                                      \
+      using R = reg<T>;                           \
+      vec<T> o;                                   \
+      for (int p = 0; p < o.parts; ++p) {         \
+        const R x = v.r[p];                       \
+        o.r[p] = vector;                          \
+      }                                           \
+      return o;                                   \
+    }                                             \
   }
-#define CA_BINARY(name, scalar, vector)                                                        \
-  template <class T>                                                                           \
-  CA_INLINE T name(T a, T b) {                                                                 \
-    if constexpr (is_small<T>) return convert<T>(name(convert<float>(a), convert<float>(b)));  \
-    else return T(scalar);                                                                     \
-  }                                                                                            \
-  template <class T>                                                                           \
-  CA_INLINE vec<T> name(vec<T> u, vec<T> v) {                                                  \
-    if constexpr (is_small<T>) {                                                               \
-      return convert<T>(name(convert<float>(u), convert<float>(v)));                           \
-    } else {                                                                                   \
-      using R = reg<T>;                                                                        \
-      vec<T> o;                                                                                \
-      for (int p = 0; p < o.parts; ++p) {                                                      \
-        const R a = u.r[p], b = v.r[p];                                                        \
-        o.r[p] = vector;                                                                       \
-      }                                                                                        \
-      return o;                                                                                \
-    }                                                                                          \
+#define CA_BINARY(name, scalar, vector)                              \
+  template <class T>                                                 \
+  CA_INLINE T name(T a, T b) {                                       \
+    if constexpr (is_small<T>)                                       \
+      return convert<T>(name(convert<float>(a), convert<float>(b))); \
+    else                                                             \
+      return T(scalar);                                              \
+  }                                                                  \
+  template <class T>                                                 \
+  CA_INLINE vec<T> name(vec<T> u, vec<T> v) {                        \
+    if constexpr (is_small<T>) {                                     \
+      return convert<T>(name(convert<float>(u), convert<float>(v))); \
+    } else {                                                         \
+      using R = reg<T>;                                              \
+      vec<T> o;                                                      \
+      for (int p = 0; p < o.parts; ++p) {                            \
+        const R a = u.r[p], b = v.r[p];                              \
+        o.r[p] = vector;                                             \
+      }                                                              \
+      return o;                                                      \
+    }                                                                \
   }
-#define CA_COMPARE(name, op)                                                                     \
-  template <class T>                                                                             \
-  CA_INLINE bool name(T a, T b) {                                                                \
-    if constexpr (is_small<T>) return convert<float>(a) op convert<float>(b);                    \
-    else return a op b;                                                                          \
-  }                                                                                              \
-  template <class T>                                                                             \
-  CA_INLINE vec<bool> name(vec<T> u, vec<T> v) {                                                 \
-    if constexpr (is_small<T>) {                                                                 \
-      return name(convert<float>(u), convert<float>(v));                                         \
-    } else if constexpr (same<T, bool>) {                                                        \
-      vec<bool> o;                                                                               \
-      for (int p = 0; p < o.parts; ++p) o.r[p] = (u.r[p] & 1) op (v.r[p] & 1);                   \
-      return o;                                                                                  \
-    } else {                                                                                     \
-      wide_mask<T> m;                                                                            \
-      for (int p = 0; p < m.parts; ++p) m.r[p] = u.r[p] op v.r[p];                               \
-      return narrow<T>(m);                                                                       \
-    }                                                                                            \
+#define CA_COMPARE(name, op)                                                  \
+  template <class T>                                                          \
+  CA_INLINE bool name(T a, T b) {                                             \
+    if constexpr (is_small<T>)                                                \
+      return convert<float>(a) op convert<float>(b);                          \
+    else                                                                      \
+      return a op b;                                                          \
+  }                                                                           \
+  template <class T>                                                          \
+  CA_INLINE vec<bool> name(vec<T> u, vec<T> v) {                              \
+    if constexpr (is_small<T>) {                                              \
+      return name(convert<float>(u), convert<float>(v));                      \
+    } else if constexpr (same<T, bool>) {                                     \
+      vec<bool> o;                                                            \
+      for (int p = 0; p < o.parts; ++p) o.r[p] = (u.r[p] & 1) op(v.r[p] & 1); \
+      return o;                                                               \
+    } else {                                                                  \
+      wide_mask<T> m;                                                         \
+      for (int p = 0; p < m.parts; ++p) m.r[p] = u.r[p] op v.r[p];            \
+      return narrow<T>(m);                                                    \
+    }                                                                         \
   }
 
 CA_COMPARE(eq, ==)
@@ -106,7 +118,9 @@ CA_COMPARE(gt, >)
 CA_COMPARE(ge, >=)
 
 template <class V>
-CA_INLINE auto isnan(V x) { return ne(x, x); }
+CA_INLINE auto isnan(V x) {
+  return ne(x, x);
+}
 
 /// |x| and the sign's bit, as masks of the register.
 template <class R, class L>
@@ -118,21 +132,30 @@ CA_INLINE auto sign_bits(L) {
 
 template <class T>
 CA_INLINE T absolute(T x) {
-  if constexpr (same<T, float>) return __builtin_fabsf(x);
-  else if constexpr (same<T, double>) return __builtin_fabs(x);
-  else if constexpr (is_signed<T>) return x < 0 ? T(-uint64_t(x)) : x;
-  else return x;
+  if constexpr (same<T, float>)
+    return __builtin_fabsf(x);
+  else if constexpr (same<T, double>)
+    return __builtin_fabs(x);
+  else if constexpr (is_signed<T>)
+    return x < 0 ? T(-uint64_t(x)) : x;
+  else
+    return x;
 }
 template <class T, class R>
 CA_INLINE R absolute_lanes(R x) {
-  if constexpr (is_real<T>) return (R)((decltype(sign_bits<R>(T{})))x & ~sign_bits<R>(T{}));
-  else if constexpr (is_signed<T>) return x < 0 ? -x : x;
-  else return x;
+  if constexpr (is_real<T>)
+    return (R)((decltype(sign_bits<R>(T{})))x & ~sign_bits<R>(T{}));
+  else if constexpr (is_signed<T>)
+    return x < 0 ? -x : x;
+  else
+    return x;
 }
 template <class T>
 CA_INLINE T with_sign(T magnitude, T sign) {
-  if constexpr (same<T, float>) return __builtin_copysignf(magnitude, sign);
-  else return __builtin_copysign(magnitude, sign);
+  if constexpr (same<T, float>)
+    return __builtin_copysignf(magnitude, sign);
+  else
+    return __builtin_copysign(magnitude, sign);
 }
 template <class T, class R>
 CA_INLINE R with_sign_lanes(R magnitude, R sign) {
@@ -147,26 +170,30 @@ CA_UNARY(neg, (is_real<T> ? T(-x) : T(-uint64_t(x))), -x)
 CA_UNARY(abs, absolute<T>(x), absolute_lanes<T>(x))
 CA_BINARY(add, CA_WRAP(+), a + b)
 CA_BINARY(sub, CA_WRAP(-), a - b)
-CA_BINARY(mul, CA_WRAP(*), a * b)
+CA_BINARY(mul, CA_WRAP(*), a* b)
 CA_BINARY(div, a / b, a / b)
 CA_UNARY(reciprocal, T(1) / x, T(1) / x)
 CA_BINARY(copysign, with_sign<T>(a, b), with_sign_lanes<T>(a, b))
 
-#define CA_BITWISE(name, op)                                       \
-  CA_INLINE bool name(bool a, bool b) { return (a op b) != 0; }    \
-  template <class T>                                               \
-  CA_INLINE T name(T a, T b) { return T(a op b); }                 \
-  template <class T>                                               \
-  CA_INLINE vec<T> name(vec<T> a, vec<T> b) {                      \
-    for (int p = 0; p < a.parts; ++p) a.r[p] = a.r[p] op b.r[p];   \
-    return a;                                                      \
+#define CA_BITWISE(name, op)                                     \
+  CA_INLINE bool name(bool a, bool b) { return (a op b) != 0; }  \
+  template <class T>                                             \
+  CA_INLINE T name(T a, T b) {                                   \
+    return T(a op b);                                            \
+  }                                                              \
+  template <class T>                                             \
+  CA_INLINE vec<T> name(vec<T> a, vec<T> b) {                    \
+    for (int p = 0; p < a.parts; ++p) a.r[p] = a.r[p] op b.r[p]; \
+    return a;                                                    \
   }
 CA_BITWISE(bit_and, &)
 CA_BITWISE(bit_or, |)
 CA_BITWISE(bit_xor, ^)
 CA_INLINE bool bit_not(bool x) { return !x; }
 template <class T>
-CA_INLINE T bit_not(T x) { return T(~x); }
+CA_INLINE T bit_not(T x) {
+  return T(~x);
+}
 template <class T>
 CA_INLINE vec<T> bit_not(vec<T> x) {
   for (int p = 0; p < x.parts; ++p) x.r[p] = ~x.r[p];
@@ -187,14 +214,19 @@ CA_INLINE vec<bool> fmin(vec<bool> a, vec<bool> b) { return bit_and(a, b); }
 
 template <class T>
 CA_INLINE T sign(T x) {
-  if constexpr (is_small<T>) return convert<T>(sign(convert<float>(x)));
-  else if constexpr (same<T, bool>) return x;
-  else return x != x ? T(0) : T((x > T(0)) - (x < T(0)));
+  if constexpr (is_small<T>)
+    return convert<T>(sign(convert<float>(x)));
+  else if constexpr (same<T, bool>)
+    return x;
+  else
+    return x != x ? T(0) : T((x > T(0)) - (x < T(0)));
 }
 template <class T>
 CA_INLINE vec<T> sign(vec<T> x) {
-  if constexpr (is_small<T>) return convert<T>(sign(convert<float>(x)));
-  else if constexpr (same<T, bool>) return x;
+  if constexpr (is_small<T>)
+    return convert<T>(sign(convert<float>(x)));
+  else if constexpr (same<T, bool>)
+    return x;
   else {
     const vec<T> zero(T(0)), one(T(1));
     vec<T> o = where(gt(x, zero), one, zero);
@@ -204,39 +236,53 @@ CA_INLINE vec<T> sign(vec<T> x) {
 }
 template <class T>
 CA_INLINE bool signbit(T x) {
-  if constexpr (is_small<T>) return x.bits >> 15;
-  else if constexpr (is_real<T>) return __builtin_signbit(x);
-  else return x < T(0);
+  if constexpr (is_small<T>)
+    return x.bits >> 15;
+  else if constexpr (is_real<T>)
+    return __builtin_signbit(x);
+  else
+    return x < T(0);
 }
 template <class T>
 CA_INLINE vec<bool> signbit(vec<T> x) {
-  if constexpr (is_small<T>) return signbit(widen_small(x));
+  if constexpr (is_small<T>)
+    return signbit(widen_small(x));
   else {
     wide_mask<T> m;
     if constexpr (is_signed<T>)
       for (int p = 0; p < m.parts; ++p) m.r[p] = (typename wide_mask<T>::reg)x.r[p] < 0;
-    else m = wide_mask<T>(0);
+    else
+      m = wide_mask<T>(0);
     return narrow<T>(m);
   }
 }
 template <class T>
-CA_INLINE bool isinf(T x) { return eq(abs(x), inf<T>()); }
+CA_INLINE bool isinf(T x) {
+  return eq(abs(x), inf<T>());
+}
 template <class T>
-CA_INLINE vec<bool> isinf(vec<T> x) { return eq(abs(x), vec<T>(inf<T>())); }
+CA_INLINE vec<bool> isinf(vec<T> x) {
+  return eq(abs(x), vec<T>(inf<T>()));
+}
 
 template <class T>
 CA_INLINE T fused(T a, T b, T c) {
-  if constexpr (same<T, float>) return __builtin_fmaf(a, b, c);
-  else return __builtin_fma(a, b, c);
+  if constexpr (same<T, float>)
+    return __builtin_fmaf(a, b, c);
+  else
+    return __builtin_fma(a, b, c);
 }
 template <class T>
 CA_INLINE T fma(T a, T b, T c) {
-  if constexpr (is_small<T>) return convert<T>(fused(convert<float>(a), convert<float>(b), convert<float>(c)));
-  else return fused(a, b, c);
+  if constexpr (is_small<T>)
+    return convert<T>(fused(convert<float>(a), convert<float>(b), convert<float>(c)));
+  else
+    return fused(a, b, c);
 }
 template <class T>
 CA_INLINE vec<T> fma(vec<T> a, vec<T> b, vec<T> c) {
-  if constexpr (is_small<T>) return convert<T>(fma(convert<float>(a), convert<float>(b), convert<float>(c)));
+  if constexpr (is_small<T>)
+    return convert<T>(fma(convert<float>(a), convert<float>(b), convert<float>(c)));
   else {
     for (int p = 0; p < a.parts; ++p) a.r[p] = fused_lanes(a.r[p], b.r[p], c.r[p]);
     return a;
@@ -259,22 +305,30 @@ CA_INLINE vec<T> each(vec<T> x, vec<T> y, F f) {
   for (int l = 0; l < lanes; ++l) out[l] = f(in[l], other[l]);
   return load(out);
 }
-#define CA_LANEWISE(name)                                                              \
-  template <class T>                                                                   \
-  CA_INLINE vec<T> name(vec<T> x) { return each(x, [](T a) { return name(a); }); }
-#define CA_LANEWISE2(name)                                                                               \
-  template <class T>                                                                                     \
-  CA_INLINE vec<T> name(vec<T> x, vec<T> y) { return each(x, y, [](T a, T b) { return name(a, b); }); }
+#define CA_LANEWISE(name)                        \
+  template <class T>                             \
+  CA_INLINE vec<T> name(vec<T> x) {              \
+    return each(x, [](T a) { return name(a); }); \
+  }
+#define CA_LANEWISE2(name)                                  \
+  template <class T>                                        \
+  CA_INLINE vec<T> name(vec<T> x, vec<T> y) {               \
+    return each(x, y, [](T a, T b) { return name(a, b); }); \
+  }
 
 // Rounding: integers are whole already.
-#define CA_ROUND(name, builtin)                                                \
-  template <class T>                                                           \
-  CA_INLINE T name(T x) {                                                      \
-    if constexpr (is_small<T>) return convert<T>(name(convert<float>(x)));     \
-    else if constexpr (same<T, float>) return builtin##f(x);                   \
-    else if constexpr (same<T, double>) return builtin(x);                     \
-    else return x;                                                             \
-  }                                                                            \
+#define CA_ROUND(name, builtin)                   \
+  template <class T>                              \
+  CA_INLINE T name(T x) {                         \
+    if constexpr (is_small<T>)                    \
+      return convert<T>(name(convert<float>(x))); \
+    else if constexpr (same<T, float>)            \
+      return builtin##f(x);                       \
+    else if constexpr (same<T, double>)           \
+      return builtin(x);                          \
+    else                                          \
+      return x;                                   \
+  }                                               \
   CA_LANEWISE(name)
 CA_ROUND(floor, __builtin_floor)
 CA_ROUND(ceil, __builtin_ceil)
@@ -283,10 +337,14 @@ CA_ROUND(trunc, __builtin_trunc)
 CA_ROUND(sqrt, __builtin_sqrt)
 
 template <class V>
-CA_INLINE V rsqrt(V x) { return reciprocal(sqrt(x)); }
+CA_INLINE V rsqrt(V x) {
+  return reciprocal(sqrt(x));
+}
 
 template <class T>
-CA_INLINE T shl(T a, T b) { return b < T(0) || uint64_t(b) >= sizeof(T) * 8 ? T(0) : T(uint64_t(a) << b); }
+CA_INLINE T shl(T a, T b) {
+  return b < T(0) || uint64_t(b) >= sizeof(T) * 8 ? T(0) : T(uint64_t(a) << b);
+}
 CA_LANEWISE2(shl)
 template <class T>
 CA_INLINE T shr(T a, T b) {

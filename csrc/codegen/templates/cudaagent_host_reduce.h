@@ -6,31 +6,45 @@
 namespace ca {
 
 template <class V>
-struct element_of { using type = V; };
+struct element_of {
+  using type = V;
+};
 template <class T>
-struct element_of<vec<T>> { using type = T; };
+struct element_of<vec<T>> {
+  using type = T;
+};
 template <class V>
 using element = typename element_of<V>::type;
 
 template <class T>
 CA_INLINE T lowest() {
-  if constexpr (same<T, bool>) return false;
-  else if constexpr (is_real<T>) return -inf<T>();
-  else return is_signed<T> ? T(uint64_t(1) << (sizeof(T) * 8 - 1)) : T(0);
+  if constexpr (same<T, bool>)
+    return false;
+  else if constexpr (is_real<T>)
+    return -inf<T>();
+  else
+    return is_signed<T> ? T(uint64_t(1) << (sizeof(T) * 8 - 1)) : T(0);
 }
 template <class T>
 CA_INLINE T highest() {
-  if constexpr (same<T, bool>) return true;
-  else if constexpr (is_real<T>) return inf<T>();
-  else return T(~lowest<T>());
+  if constexpr (same<T, bool>)
+    return true;
+  else if constexpr (is_real<T>)
+    return inf<T>();
+  else
+    return T(~lowest<T>());
 }
 
-#define CA_REDUCTION(name, start, joined)                  \
-  struct reduce_##name {                                   \
-    template <class T>                                     \
-    static CA_INLINE T identity() { return T(start); }     \
-    template <class V>                                     \
-    static CA_INLINE V join(V a, V b) { return joined; }   \
+#define CA_REDUCTION(name, start, joined) \
+  struct reduce_##name {                  \
+    template <class T>                    \
+    static CA_INLINE T identity() {       \
+      return T(start);                    \
+    }                                     \
+    template <class V>                    \
+    static CA_INLINE V join(V a, V b) {   \
+      return joined;                      \
+    }                                     \
   };
 CA_REDUCTION(sum, 0, add(a, b))
 CA_REDUCTION(prod, 1, mul(a, b))
@@ -45,7 +59,9 @@ struct accumulator {
   V value = V(Kind::template identity<T>());
 
   template <class Kept>
-  CA_INLINE void take(V x, Kept kept) { value = Kind::join(value, kept(x, Kind::template identity<T>())); }
+  CA_INLINE void take(V x, Kept kept) {
+    value = Kind::join(value, kept(x, Kind::template identity<T>()));
+  }
   CA_INLINE void join(const accumulator& other) { value = Kind::join(value, other.value); }
   /// The lanes as one.
   CA_INLINE accumulator<Kind, T> across() const {
@@ -55,15 +71,23 @@ struct accumulator {
 
 struct greater {
   template <class T>
-  static CA_INLINE T identity() { return lowest<T>(); }
+  static CA_INLINE T identity() {
+    return lowest<T>();
+  }
   template <class V>
-  static CA_INLINE auto beats(V a, V b) { return gt(a, b); }
+  static CA_INLINE auto beats(V a, V b) {
+    return gt(a, b);
+  }
 };
 struct less {
   template <class T>
-  static CA_INLINE T identity() { return highest<T>(); }
+  static CA_INLINE T identity() {
+    return highest<T>();
+  }
   template <class V>
-  static CA_INLINE auto beats(V a, V b) { return lt(a, b); }
+  static CA_INLINE auto beats(V a, V b) {
+    return lt(a, b);
+  }
 };
 /// The extreme value and the first index it is at; a NaN beats every number. A lane whose values never beat the
 /// identity keeps no index: if that is so of all, every element equals the identity and the first is at 0.

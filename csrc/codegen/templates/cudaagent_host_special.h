@@ -54,7 +54,7 @@ inline double bessel_i(int order, double x) {
   if (x != x) return x;
   if (magnitude <= 30) {
     // Tens of terms: the wider type keeps their rounding out of the sum.
-    const long double quarter = (long double)(magnitude) * magnitude / 4;
+    const long double quarter = (long double)(magnitude)*magnitude / 4;
     long double term = order == 0 ? 1.0 : magnitude / 2, sum = term;
     for (int k = 1; k < 200 && term > sum * 1e-19; ++k) {
       term *= quarter / ((long double)(k) * (k + order));
@@ -80,11 +80,11 @@ inline double i1(double x) { return bessel_i(1, x); }
 
 }  // namespace special
 
-#define CA_SPECIAL(name)                              \
-  template <class T>                                  \
-  CA_INLINE T name(T x) {                             \
+#define CA_SPECIAL(name)                                  \
+  template <class T>                                      \
+  CA_INLINE T name(T x) {                                 \
     return convert<T>(special::name(convert<double>(x))); \
-  }                                                   \
+  }                                                       \
   CA_LANEWISE(name)
 CA_SPECIAL(lgamma)
 CA_SPECIAL(digamma)

@@ -43,9 +43,12 @@ CA_INLINE T integer_power(T base, T exponent) {
 }
 template <class T>
 CA_INLINE T pow(T a, T b) {
-  if constexpr (is_small<T>) return convert<T>(pow(convert<float>(a), convert<float>(b)));
-  else if constexpr (is_real<T>) return CA_C_FUNCTION2(pow, a, b);
-  else return integer_power(a, b);
+  if constexpr (is_small<T>)
+    return convert<T>(pow(convert<float>(a), convert<float>(b)));
+  else if constexpr (is_real<T>)
+    return CA_C_FUNCTION2(pow, a, b);
+  else
+    return integer_power(a, b);
 }
 template <class T>
 CA_INLINE vec<T> pow(vec<T> a, vec<T> b) {
@@ -68,14 +71,18 @@ CA_INLINE T quotient(T a, T b) {
 }
 template <class T>
 CA_INLINE T fmod(T a, T b) {
-  if constexpr (is_small<T>) return convert<T>(fmod(convert<float>(a), convert<float>(b)));
-  else if constexpr (is_real<T>) return CA_C_FUNCTION2(fmod, a, b);
-  else return T(a - quotient(a, b) * b);
+  if constexpr (is_small<T>)
+    return convert<T>(fmod(convert<float>(a), convert<float>(b)));
+  else if constexpr (is_real<T>)
+    return CA_C_FUNCTION2(fmod, a, b);
+  else
+    return T(a - quotient(a, b) * b);
 }
 CA_LANEWISE2(fmod)
 template <class T>
 CA_INLINE T remainder(T a, T b) {
-  if constexpr (is_small<T>) return convert<T>(remainder(convert<float>(a), convert<float>(b)));
+  if constexpr (is_small<T>)
+    return convert<T>(remainder(convert<float>(a), convert<float>(b)));
   else {
     const T left = fmod(a, b);
     return left != T(0) && (b < T(0)) != (left < T(0)) ? T(left + b) : left;
@@ -84,13 +91,16 @@ CA_INLINE T remainder(T a, T b) {
 CA_LANEWISE2(remainder)
 template <class T>
 CA_INLINE T div_trunc(T a, T b) {
-  if constexpr (is_small<T>) return convert<T>(div_trunc(convert<float>(a), convert<float>(b)));
-  else if constexpr (is_real<T>) return trunc(T(a / b));
-  else return quotient(a, b);
+  if constexpr (is_small<T>)
+    return convert<T>(div_trunc(convert<float>(a), convert<float>(b)));
+  else if constexpr (is_real<T>)
+    return trunc(T(a / b));
+  else
+    return quotient(a, b);
 }
 CA_LANEWISE2(div_trunc)
-/// Python's floor division: the quotient is taken of what the remainder leaves, then set on the nearest integer, because
-/// floor(a / b) is one off where a / b rounds up to an integer.
+/// Python's floor division: the quotient is taken of what the remainder leaves, then set on the nearest integer,
+/// because floor(a / b) is one off where a / b rounds up to an integer.
 template <class T>
 CA_INLINE T div_floor(T a, T b) {
   if constexpr (is_small<T>) {
@@ -121,8 +131,10 @@ CA_INLINE T next_small(T a, T b) {
 }
 template <class T>
 CA_INLINE T nextafter(T a, T b) {
-  if constexpr (is_small<T>) return next_small(a, b);
-  else return CA_C_FUNCTION2(nextafter, a, b);
+  if constexpr (is_small<T>)
+    return next_small(a, b);
+  else
+    return CA_C_FUNCTION2(nextafter, a, b);
 }
 CA_LANEWISE2(nextafter)
 

@@ -21,10 +21,10 @@ typedef double d8 __attribute__((vector_size(64)));
 template <class R>
 inline constexpr int register_lanes = int(sizeof(R) / sizeof(R{}[0]));
 
-#define CA_MVEC_1(V, isa, n, suffix, name) \
+#define CA_MVEC_1(V, isa, n, suffix, name)                                  \
   extern "C" V _ZGV##isa##N##n##v_##name##suffix(V) __attribute__((const)); \
   CA_INLINE V mv_##name(V x) { return _ZGV##isa##N##n##v_##name##suffix(x); }
-#define CA_MVEC_2(V, isa, n, suffix, name) \
+#define CA_MVEC_2(V, isa, n, suffix, name)                                      \
   extern "C" V _ZGV##isa##N##n##vv_##name##suffix(V, V) __attribute__((const)); \
   CA_INLINE V mv_##name(V x, V y) { return _ZGV##isa##N##n##vv_##name##suffix(x, y); }
 #define CA_MVEC_128(K, name) K(f4, b, 4, f, name) K(d2, b, 2, , name)
@@ -39,23 +39,27 @@ inline constexpr int register_lanes = int(sizeof(R) / sizeof(R{}[0]));
 #define CA_MVEC_512(K, name)
 #endif
 /// Registers that no routine takes go lane by lane through the scalar function of the same name.
-#define CA_LANES_1(name)                                                        \
-  template <class R>                                                            \
-  CA_INLINE R mv_##name(R x) {                                                  \
-    for (int l = 0; l < register_lanes<R>; ++l) {                               \
-      if constexpr (sizeof(x[0]) == 4) x[l] = __builtin_##name##f(x[l]);        \
-      else x[l] = __builtin_##name(x[l]);                                       \
-    }                                                                           \
-    return x;                                                                   \
+#define CA_LANES_1(name)                          \
+  template <class R>                              \
+  CA_INLINE R mv_##name(R x) {                    \
+    for (int l = 0; l < register_lanes<R>; ++l) { \
+      if constexpr (sizeof(x[0]) == 4)            \
+        x[l] = __builtin_##name##f(x[l]);         \
+      else                                        \
+        x[l] = __builtin_##name(x[l]);            \
+    }                                             \
+    return x;                                     \
   }
-#define CA_LANES_2(name)                                                        \
-  template <class R>                                                            \
-  CA_INLINE R mv_##name(R x, R y) {                                             \
-    for (int l = 0; l < register_lanes<R>; ++l) {                               \
-      if constexpr (sizeof(x[0]) == 4) x[l] = __builtin_##name##f(x[l], y[l]);  \
-      else x[l] = __builtin_##name(x[l], y[l]);                                 \
-    }                                                                           \
-    return x;                                                                   \
+#define CA_LANES_2(name)                          \
+  template <class R>                              \
+  CA_INLINE R mv_##name(R x, R y) {               \
+    for (int l = 0; l < register_lanes<R>; ++l) { \
+      if constexpr (sizeof(x[0]) == 4)            \
+        x[l] = __builtin_##name##f(x[l], y[l]);   \
+      else                                        \
+        x[l] = __builtin_##name(x[l], y[l]);      \
+    }                                             \
+    return x;                                     \
   }
 #define CA_ROUTINE_1(name) \
   CA_LANES_1(name) CA_MVEC_128(CA_MVEC_1, name) CA_MVEC_256(CA_MVEC_1, name) CA_MVEC_512(CA_MVEC_1, name)
@@ -97,8 +101,10 @@ CA_ROUTINE_235_2(hypot)
 template <class R>
 CA_INLINE R fused_lanes(R a, R b, R c) {
   for (int l = 0; l < register_lanes<R>; ++l) {
-    if constexpr (sizeof(a[0]) == 4) a[l] = __builtin_fmaf(a[l], b[l], c[l]);
-    else a[l] = __builtin_fma(a[l], b[l], c[l]);
+    if constexpr (sizeof(a[0]) == 4)
+      a[l] = __builtin_fmaf(a[l], b[l], c[l]);
+    else
+      a[l] = __builtin_fma(a[l], b[l], c[l]);
   }
   return a;
 }
@@ -155,8 +161,8 @@ CA_INLINE R log_f32(R x) {
   const I from = (I)scaled - 0x3f3504f3, exponent = from >> 23;
   const R f = (R)((I)scaled - (exponent << 23)) - 1.0f;
   const R e = __builtin_convertvector(exponent - (tiny & 23), R);
-  const R p = polynomial(f, -0x1.38c1a6p-4f, 0x1.056498p-3f, -0x1.0d875ap-3f, 0x1.22d90ap-3f, -0x1.5471f6p-3f, 0x1.99a012p-3f,
-                         -0x1.000228p-2f, 0x1.555554p-2f);
+  const R p = polynomial(f, -0x1.38c1a6p-4f, 0x1.056498p-3f, -0x1.0d875ap-3f, 0x1.22d90ap-3f, -0x1.5471f6p-3f,
+                         0x1.99a012p-3f, -0x1.000228p-2f, 0x1.555554p-2f);
   const R square = f * f;
   R low = fused_lanes(e, all(-0x1.05c610p-29f), p * square * f);
   low = fused_lanes(square, all(-0.5f), low);
@@ -182,11 +188,13 @@ CA_INLINE R signed_f32(R magnitude, R sign) {
 template <class R>
 CA_INLINE R erf_f32(R x) {
   const R t = magnitude_f32(x), s = x * x;
-  const R small = fused_lanes(x, polynomial(s, 0x1.5353bep-14f, -0x1.a74962p-11f, 0x1.546ff6p-8f, -0x1.b80536p-6f, 0x1.ce2d96p-4f,
-                                            -0x1.812740p-2f, 0x1.06eba8p-3f), x);
+  const R small = fused_lanes(x,
+                              polynomial(s, 0x1.5353bep-14f, -0x1.a74962p-11f, 0x1.546ff6p-8f, -0x1.b80536p-6f,
+                                         0x1.ce2d96p-4f, -0x1.812740p-2f, 0x1.06eba8p-3f),
+                              x);
   const R far = t > 4.0f ? 4.0f - R{} : t;
-  const R g = polynomial(far, -0x1.9ae904p-13f, 0x1.8ee170p-9f, -0x1.6c2a76p-6f, 0x1.a9b42ep-4f, 0x1.463cc0p-1f, 0x1.20af5ap+0f,
-                         0x1.9a5c72p-13f);
+  const R g = polynomial(far, -0x1.9ae904p-13f, 0x1.8ee170p-9f, -0x1.6c2a76p-6f, 0x1.a9b42ep-4f, 0x1.463cc0p-1f,
+                         0x1.20af5ap+0f, 0x1.9a5c72p-13f);
   return t < 0.96f ? small : signed_f32(1.0f - exp_f32(-g), x);
 }
 
@@ -194,16 +202,19 @@ CA_INLINE R erf_f32(R x) {
 template <class R>
 CA_INLINE R tanh_f32(R x) {
   const R t = magnitude_f32(x), s = x * x;
-  const R small = fused_lanes(x * s, polynomial(s, -0x1.74d660p-8f, 0x1.51ecfcp-6f, -0x1.b833e4p-5f, 0x1.1106eap-3f, -0x1.555532p-2f), x);
+  const R small = fused_lanes(
+      x * s, polynomial(s, -0x1.74d660p-8f, 0x1.51ecfcp-6f, -0x1.b833e4p-5f, 0x1.1106eap-3f, -0x1.555532p-2f), x);
   return t < 0.62f ? small : signed_f32(1.0f - 2.0f / (exp_f32(t + t) + 1.0f), x);
 }
 
 /// The inline routine for f32, libmvec's for f64.
-#define CA_INLINE_F32(name)                               \
-  template <class R>                                      \
-  CA_INLINE R fast_##name(R x) {                          \
-    if constexpr (sizeof(x[0]) == 4) return name##_f32(x); \
-    else return mv_##name(x);                             \
+#define CA_INLINE_F32(name)          \
+  template <class R>                 \
+  CA_INLINE R fast_##name(R x) {     \
+    if constexpr (sizeof(x[0]) == 4) \
+      return name##_f32(x);          \
+    else                             \
+      return mv_##name(x);           \
   }
 CA_INLINE_F32(exp)
 CA_INLINE_F32(log)

@@ -92,8 +92,10 @@ void write_block(HostWriter& out, const Shape& shape) {
     for (std::size_t i = 0; i < body.insts.size(); ++i) {
       const auto id = static_cast<std::int32_t>(i);
       if ((shape.lanes == 1 || out.varies(id)) != vectors) continue;
-      if (body.insts[i].kind == InstKind::store) out.store(id);
-      else out.define(id);
+      if (body.insts[i].kind == InstKind::store)
+        out.store(id);
+      else
+        out.define(id);
     }
   };
   if (body.axes.empty()) return write(true);
@@ -105,7 +107,8 @@ void write_block(HostWriter& out, const Shape& shape) {
   out.close(";");
   out.line("for (int64_t i = low; i + " + lanes + " <= high; i += " + lanes + ") step(i);");
   // The last vector overlaps its neighbour: what it writes twice is the same.
-  if (rest) out.line("if (high == " + std::to_string(extent) + "ll) step(" + std::to_string(extent - shape.lanes) + "ll);");
+  if (rest)
+    out.line("if (high == " + std::to_string(extent) + "ll) step(" + std::to_string(extent - shape.lanes) + "ll);");
 }
 
 void write_iteration(HostWriter& out, const Shape& shape) {
@@ -134,7 +137,8 @@ Outcome<Source> generate(const Body& full, const Params& params, const Target&, 
   const std::int64_t lanes = params.at("lanes");
   if (lanes < 1 || lanes > 64 || (lanes & (lanes - 1)) != 0 || (fastest && lanes > body.axes[*fastest].extent) ||
       (!fastest && lanes != 1) || params.at("block") < 1 || params.at("tile") < 1)
-    return Rejection{"codegen", "map: lanes must be a power of two no longer than the axis; block and tile positive", ""};
+    return Rejection{"codegen", "map: lanes must be a power of two no longer than the axis; block and tile positive",
+                     ""};
   const Shape shape = shape_of(body, params);
   HostWriter out(body, shape.fastest, static_cast<int>(shape.lanes), false);
   out.open_kernel(name);

@@ -22,7 +22,8 @@ Params defaults(const Body& full, const Target& target) {
   const std::int64_t lanes = axis ? lanes_for(body, body.axes[*axis].extent) : 1;
   const std::int64_t tile = columns ? column_tile(body, *axis, lanes, 1) : 1;
   const std::int64_t elements = body.kept() * body.reduced();
-  const std::int64_t chunks = std::clamp<std::int64_t>(elements / worth_a_task, 1, std::max(target.units, 1) * std::int64_t{4});
+  const std::int64_t chunks =
+      std::clamp<std::int64_t>(elements / worth_a_task, 1, std::max(target.units, 1) * std::int64_t{4});
   return {{"columns", columns ? 1 : 0}, {"lanes", lanes}, {"tile", tile}, {"chunks", chunks}};
 }
 
