@@ -53,6 +53,22 @@ std::map<std::int32_t, std::vector<std::int32_t>> members(const schedule::Plan& 
   return result;
 }
 
+// The value by which output `out` is known to the captured graph: itself, or a view of its whole memory, as where a
+// decomposition ends in a reshape. no_value when there is none.
+ValueId counterpart(const schedule::Plan& plan, ValueId out) {
+  if (origin(plan, out) != ir::no_value) return out;
+  for (const Region& region : plan.regions) {
+    if (region.kind != RegionKind::view || region.view_of != out || region.view_offset != 0) continue;
+    for (const ValueId view : region.outputs) {
+      const TensorType &whole = plan.graph.type(out), &seen = plan.graph.type(view);
+      const bool same_memory =
+          whole.dtype == seen.dtype && whole.numel() == seen.numel() && whole.span() == seen.span();
+      if (same_memory && whole.numel() == whole.span() && origin(plan, view) != ir::no_value) return view;
+    }
+  }
+  return ir::no_value;
+}
+
 void collect_values(const schedule::Plan& plan, ProofGroup& group) {
   std::set<ValueId> made, read;
   for (const std::int32_t r : group.regions) {
@@ -62,9 +78,13 @@ void collect_values(const schedule::Plan& plan, ProofGroup& group) {
     }
     for (const ValueId out : region.outputs) {
       made.insert(out);
-      if (origin(plan, out) != ir::no_value) group.outputs.push_back(out);
+      const ValueId claimed = counterpart(plan, out);
+      if (claimed == ir::no_value) continue;
+      group.outputs.push_back(out);
+      group.claimed.push_back(claimed);
     }
   }
+  if (group.outputs.empty()) group.untestable = "no output exists in the captured graph";
 }
 
 // The captured nodes between the group's inputs and its outputs, or why they cannot be told apart from the rest.
@@ -80,7 +100,7 @@ void find_truth(const ir::Graph& captured, const schedule::Plan& plan, const std
   }
   std::set<std::int32_t> nodes;
   std::vector<ValueId> todo;
-  for (const ValueId out : group.outputs) todo.push_back(origin(plan, out));
+  for (const ValueId claimed : group.claimed) todo.push_back(origin(plan, claimed));
   std::set<ValueId> seen(todo.begin(), todo.end());
   while (!todo.empty()) {
     const ValueId value = todo.back();
@@ -102,7 +122,7 @@ void find_truth(const ir::Graph& captured, const schedule::Plan& plan, const std
 // subgraph() orders its inputs by first use; the claim wants them in the group's order.
 void make_truth(const ir::Graph& captured, const schedule::Plan& plan, ProofGroup& group) {
   std::vector<ValueId> outputs;
-  for (const ValueId out : group.outputs) outputs.push_back(origin(plan, out));
+  for (const ValueId claimed : group.claimed) outputs.push_back(origin(plan, claimed));
   group.truth = ir::subgraph(captured, group.captured_nodes, outputs);
   std::vector<ValueId> ordered;
   for (const ir::Input& input : group.truth.inputs) {
@@ -131,7 +151,7 @@ std::vector<ProofGroup> group_claims(const ir::Graph& captured, const schedule::
     ProofGroup group;
     group.regions = regions;
     collect_values(plan, group);
-    find_truth(captured, plan, producer, group);
+    if (group.untestable.empty()) find_truth(captured, plan, producer, group);
     if (group.untestable.empty()) make_truth(captured, plan, group);
     std::string key;
     for (const std::int32_t r : group.regions) {
@@ -161,7 +181,10 @@ verify::Claim make_claim(const ProofGroup& group, const schedule::Plan& plan, co
     auto& binding = claim.bindings.emplace_back();
     for (const schedule::Buffer& buffer : region.body.buffers) binding.push_back(tensor(buffer.value));
   }
-  for (const ValueId out : group.outputs) claim.outputs.push_back(tensor(out));
+  for (std::size_t o = 0; o < group.outputs.size(); ++o) {
+    claim.outputs.push_back(tensor(group.outputs[o]));
+    claim.tensors[static_cast<std::size_t>(claim.outputs.back())] = plan.graph.type(group.claimed[o]);
+  }
   return claim;
 }
 

@@ -16,8 +16,10 @@ struct ProofGroup {
   ir::Graph truth;                    ///< the captured nodes they stand for
   std::vector<std::int32_t> captured_nodes;
   std::vector<ir::ValueId> inputs, outputs;  ///< rewritten values, parallel to truth's inputs and outputs
-  std::string untestable;                    ///< not empty: why no truth can be made
-  std::string key;                           ///< equal keys are equal claims: bodies, truth
+  /// Parallel to outputs: the value that has a captured counterpart; the output itself, or a view of its whole memory.
+  std::vector<ir::ValueId> claimed;
+  std::string untestable;  ///< not empty: why no truth can be made
+  std::string key;         ///< equal keys are equal claims: bodies, truth
 };
 
 std::vector<ProofGroup> group_claims(const ir::Graph& captured, const schedule::Plan& plan);
