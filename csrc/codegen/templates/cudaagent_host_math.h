@@ -336,9 +336,19 @@ CA_ROUND(round, __builtin_rint)
 CA_ROUND(trunc, __builtin_trunc)
 CA_ROUND(sqrt, __builtin_sqrt)
 
-template <class V>
-CA_INLINE V rsqrt(V x) {
-  return reciprocal(sqrt(x));
+template <class T>
+CA_INLINE T rsqrt(T x) {
+  if constexpr (is_small<T>)
+    return convert<T>(rsqrt(convert<float>(x)));
+  else
+    return reciprocal(sqrt(x));
+}
+template <class T>
+CA_INLINE vec<T> rsqrt(vec<T> v) {
+  if constexpr (is_small<T>)
+    return convert<T>(rsqrt(convert<float>(v)));
+  else
+    return reciprocal(sqrt(v));
 }
 
 template <class T>
