@@ -12,62 +12,24 @@ import json
 import math
 import statistics
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
 import torch_cudaagent as cudaagent
+from benchmarks.outputs import worst_relative_rms
 from benchmarks.regions import REGIONS, Region
+from benchmarks.timing import Run, time_cpu, time_cuda
 
 COPY_TB_PER_S = 4.27  # measured copy speed of an H200, read plus written
-Run = Callable[[], Any]
 
 
 def bytes_moved(inputs: Sequence[Tensor], outputs: Any) -> int:
     """Every input read once and every output written once."""
     tensors = [*inputs, *(outputs if isinstance(outputs, tuple) else (outputs,))]
     return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
-
-
-def time_cpu(runs: dict[str, Run], budget_s: float) -> dict[str, list[float]]:
-    """Interleaved wall-clock samples in milliseconds."""
-    samples: dict[str, list[float]] = {name: [] for name in runs}
-    deadline = time.perf_counter() + budget_s
-    while time.perf_counter() < deadline or len(samples["eager"]) < 5:
-        for name, run in runs.items():
-            start = time.perf_counter()
-            run()
-            samples[name].append((time.perf_counter() - start) * 1e3)
-    return samples
-
-
-def time_cuda(runs: dict[str, Run], repeats: int) -> dict[str, list[float]]:
-    """Interleaved event times in milliseconds, L2 flushed before each."""
-    flush = torch.empty(512 * 2**20, dtype=torch.int8, device="cuda")
-    samples: dict[str, list[float]] = {name: [] for name in runs}
-    for _ in range(repeats):
-        for name, run in runs.items():
-            flush.zero_()
-            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            start.record()
-            run()
-            end.record()
-            end.synchronize()
-            samples[name].append(start.elapsed_time(end))
-    return samples
-
-
-def distance(mine: Any, theirs: Any) -> float:
-    """Largest relative RMS difference between two results; infinite where one has NaN and the other has not."""
-    pairs = zip(*(t if isinstance(t, tuple) else (t,) for t in (mine, theirs)), strict=True)
-    worst = 0.0
-    for a, b in pairs:
-        difference = (a.double() - b.double()).pow(2).mean().sqrt() / b.double().pow(2).mean().sqrt().clamp_min(1e-30)
-        worst = max(worst, math.inf if difference.isnan() else difference.item())
-    return worst
 
 
 def kernel_summary(optimized: Any) -> dict[str, Any]:
@@ -102,7 +64,7 @@ def measure(
             run()
         samples = time_cpu(runs, budget_s) if device == "cpu" else time_cuda(runs, repeats)
         row: dict[str, Any] = {"region": region.name, "bytes": bytes_moved(inputs, region.function(*inputs))}
-        row["difference"] = distance(optimized(*inputs), region.function(*inputs))
+        row["difference"] = worst_relative_rms(optimized(*inputs), region.function(*inputs))
     for name, values in samples.items():
         row[f"{name}_ms"] = statistics.median(values)
         row[f"{name}_spread"] = (min(values), max(values))

@@ -79,7 +79,12 @@ def torchvision_model(name: str) -> Callable[[], nn.Module]:
     def build() -> nn.Module:
         import torchvision
 
-        return getattr(torchvision.models, name)(weights=None)
+        net = getattr(torchvision.models, name)(weights=None)
+        for parameter in net.parameters():
+            # A head of zeros, as vit_b_16 has it, would hide every error behind it.
+            if parameter.dim() > 1 and not parameter.any():
+                nn.init.normal_(parameter, std=0.02)
+        return net
 
     return build
 

@@ -11,6 +11,7 @@ import torch
 
 import torch_cudaagent as cudaagent
 from benchmarks.models import MODELS, Model
+from benchmarks.outputs import relative_rms, tensors, widened
 
 # Operators that are not tagged pointwise and still belong in generated kernels.
 COVERED = {
@@ -47,24 +48,6 @@ COVERED = {
     "nll_loss",
     "dropout",
 }
-
-
-def tensors(output: Any) -> list[torch.Tensor]:
-    if isinstance(output, torch.Tensor):
-        return [output]
-    if isinstance(output, dict):
-        return [t for value in output.values() for t in tensors(value)]
-    if isinstance(output, tuple | list):
-        return [t for value in output for t in tensors(value)]
-    return []
-
-
-def widened(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(x.double() if isinstance(x, torch.Tensor) and x.is_floating_point() else x for x in args)
-
-
-def relative_rms(got: torch.Tensor, truth: torch.Tensor) -> float:
-    return ((got.double() - truth).pow(2).mean().sqrt() / truth.pow(2).mean().sqrt().clamp_min(1e-300)).item()
 
 
 def is_pointwise(op: str) -> bool:
