@@ -42,7 +42,7 @@ class Walk {
     in_room("claims", [&] { groups_ = group_claims(captured_, plan_); });
     if (host_ && options_.verify) in_room("verify", [&] { judge_groups(); });
     if (host_ && options_.measure) in_room("measure", [&] { measure_groups(); });
-    if (host_ && options_.verify && options_.search > 0) in_room("search", [&] { search_groups(); });
+    if (host_ && options_.search > 0) in_room("search", [&] { search_groups(); });
     return !reject(last);
   }
 
@@ -154,11 +154,13 @@ class Walk {
     store_.put(verdict_key(group), Json(verdict).dump());
   }
 
-  // Tries other candidates of each proved kernel that stands alone; a faster one is proved before it takes the place.
+  // Tries other candidates of each proved kernel that stands alone; a faster one is proved before it takes the place
+  // (without `verify` nothing is proved, and the winner is not remembered).
   void search_groups() {
     for (const ProofGroup& group : groups_) {
       const auto it = verdicts_.find(group.key);
-      if (group.regions.size() != 1 || it == verdicts_.end() || it->second.status != verify::Status::passed) continue;
+      const bool proved = it != verdicts_.end() && it->second.status == verify::Status::passed;
+      if (group.regions.size() != 1 || proved != options_.verify) continue;
       if (!searched_.insert(group.key).second) continue;
       const schedule::Region& region = plan_.regions[static_cast<std::size_t>(group.regions[0])];
       loaded(region);
@@ -166,6 +168,10 @@ class Walk {
       SearchResult found = search_candidates(group, plan_, *slot, target_, options_, device_, *host_);
       attempts_[slot->fingerprint] = std::move(found.attempts);
       if (!found.best) continue;
+      if (!options_.verify) {
+        slot = found.best;
+        continue;
+      }
       const std::shared_ptr<Built> incumbent = std::exchange(slot, found.best);
       verify::Verdict verdict = verify::judge({make_claim(group, plan_, built_)}, device_, options_, *host_).at(0);
       if (verdict.status != verify::Status::passed) {

@@ -16,7 +16,7 @@ enum class Language : std::uint8_t { cuda, host };
 /// What decides the code besides the body. It is data: JSON, comparable, replayable.
 struct Candidate {
   std::string template_name;                   ///< "map", "reduce_rows", "reduce_columns", "reduce_split"
-  std::map<std::string, std::int64_t> params;  ///< the template's own ("threads", "vector", "unroll", "persistent")
+  std::map<std::string, std::int64_t> params;  ///< the template's own ("threads", "vector", "unroll", "keep")
   bool operator==(const Candidate&) const = default;
 };
 void to_json(Json& json, const Candidate& candidate);

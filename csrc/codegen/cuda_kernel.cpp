@@ -25,6 +25,7 @@ void open_kernel(Text& text, Source& source, const Body& body, const KernelShape
   launch.grid[0] = shape.blocks;
   launch.block[0] = static_cast<std::int32_t>(shape.threads);
   launch.cluster = static_cast<std::int32_t>(shape.cluster);
+  launch.shared_bytes = static_cast<std::int32_t>(shape.shared_bytes);
   launch.pdl = is_sm90(target);
   std::string parameters;
   const auto add = [&](KernelArg::Kind kind, std::size_t index, const std::string& declaration) {
@@ -60,11 +61,16 @@ std::string aligned_condition(const Body& body, std::size_t vector_axis) {
   return pointers.empty() ? "true" : "ca::aligned(" + pointers + ")";
 }
 
-std::int64_t vector_width(const Body& body, std::size_t axis, bool ragged) {
+std::int64_t widest_access(const Body& body, std::size_t axis) {
   std::int64_t widest = 0;
   for (const Inst& inst : body.insts)
     if (is_access(inst) && inst.access.strides[axis] != 0)
       widest = std::max(widest, dtype_size(body.buffers[static_cast<std::size_t>(inst.access.buffer)].dtype));
+  return widest;
+}
+
+std::int64_t vector_width(const Body& body, std::size_t axis, bool ragged) {
+  const std::int64_t widest = widest_access(body, axis);
   if (widest == 0) return 1;
   std::int64_t width = 16 / widest;
   for (const Inst& inst : body.insts)

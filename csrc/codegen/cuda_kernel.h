@@ -20,6 +20,7 @@ struct KernelShape {
   std::int64_t cluster = 1;
   std::int64_t blocks_per_unit = 0;  ///< occupancy asked of the register allocator; 0: its own choice
   std::vector<std::string> scratch;  ///< element types of scratch buffers 0, 1, ... that become s0, s1, ...
+  std::int64_t shared_bytes = 0;     ///< dynamic shared memory
 };
 
 /// Opens the kernel in `text` up to its wait for producers, and adds the launch to `source`.
@@ -36,6 +37,9 @@ std::string aligned_condition(const schedule::Body& body, std::size_t vector_axi
 /// Elements a thread should take along `axis`: 16 bytes of the widest type that moves along it, reduced until every
 /// contiguous access stays aligned. `ragged`: the axis need not be a whole number of vectors.
 std::int64_t vector_width(const schedule::Body& body, std::size_t axis, bool ragged);
+
+/// Bytes of the widest element that moves along `axis`; 0 when none does.
+std::int64_t widest_access(const schedule::Body& body, std::size_t axis);
 
 /// Bytes one element moves in and out of contiguous or strided memory along `axis`.
 std::int64_t bytes_along(const schedule::Body& body, std::size_t axis, bool loads_only);

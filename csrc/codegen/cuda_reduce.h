@@ -4,7 +4,11 @@
 //   rows      `lanes` threads a row, `groups` rows a block; vectors run along the last reduced axis
 //   columns   `lanes` threads side by side, each with a vector along the last kept axis; `groups` such lines a block
 //             share the reduced axes
-//   persistent  element-level values stay in registers from stage to stage; otherwise each stage reads again
+//   keep      where element-level values stay from stage to stage: in registers, or what was loaded in shared memory;
+//             with neither each stage reads again
+//   run       rows a block meets one after another, each fetched into shared memory while the one before is met
+//   shifted   rows begin anywhere in a vector: each is read from its first aligned vector on, and the few elements
+//             before and after its whole vectors, its edges, one a lane
 //   cluster   blocks that share a row through distributed shared memory (sm_90 on)
 //   splits    blocks that share a row through scratch memory: one kernel a stage
 #pragma once
@@ -20,13 +24,21 @@
 
 namespace cudaagent::codegen::cuda {
 
+enum class Keep : std::uint8_t {
+  nothing,
+  registers,
+  shared,  ///< what the first stage loads stays in shared memory
+  fetched  ///< copied there before the first stage, with no register on the way
+};
+
 struct ReduceShape {
   bool columns = false;
   std::int64_t lanes = 32;
   std::int64_t groups = 1;
   std::int64_t vector = 1;
   std::int64_t unroll = 1;
-  bool persistent = false;
+  Keep keep = Keep::nothing;
+  std::int64_t run = 1;
   std::int64_t cluster = 1;
   std::int64_t splits = 1;
 };
@@ -37,6 +49,15 @@ std::size_t vector_axis(const schedule::Body& body, bool columns);
 std::int64_t contiguous_bytes(const schedule::Body& body, std::size_t axis);
 /// Whether threads should lie across kept elements: more bytes are contiguous along them.
 bool reads_along_columns(const schedule::Body& body);
+
+/// Elements a thread should take along a row: vector_width, or more where only the rows' lengths stand against it and
+/// they are long enough to be worth a shifted start.
+std::int64_t row_vector(const schedule::Body& body);
+/// Whether vectors of that many elements need a shifted start.
+bool is_shifted(const schedule::Body& body, const ReduceShape& shape);
+/// The contiguous accesses of a row whose rows begin at the same place in a vector, the most bytes of all such sets;
+/// the others go element by element in a shifted walk. Empty where a shifted walk is not possible.
+std::vector<std::int32_t> in_phase(const schedule::Body& body, std::int64_t vector);
 
 /// Whether many rows read the same elements (a weight, a bias).
 bool shared_by_rows(const schedule::Body& body, const schedule::Access& access);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 
 #include "codegen/cuda_reduce.h"
 
@@ -21,6 +22,44 @@ std::int64_t contiguous_bytes(const Body& body, std::size_t axis) {
 bool reads_along_columns(const Body& body) {
   if (kept_axes(body) == 0) return false;
   return contiguous_bytes(body, vector_axis(body, true)) > contiguous_bytes(body, vector_axis(body, false));
+}
+
+std::vector<std::int32_t> in_phase(const Body& body, std::int64_t vector) {
+  const std::size_t axis = vector_axis(body, false);
+  if (axis != kept_axes(body)) return {};  // several reduced axes: a row is not one run of memory
+  struct Set {
+    std::vector<std::int32_t> accesses;
+    std::int64_t bytes = 0;
+  };
+  std::map<std::vector<std::int64_t>, Set> sets;  // by what decides where a row begins
+  for (std::size_t i = 0; i < body.insts.size(); ++i) {
+    const Inst& inst = body.insts[i];
+    const bool access = inst.kind == InstKind::load || inst.kind == InstKind::store;
+    if (!access || inst.access.strides[axis] != 1 || shared_by_rows(body, inst.access)) continue;
+    std::vector<std::int64_t> begin{inst.access.offset & (vector - 1)};
+    for (std::size_t a = 0; a < axis; ++a) begin.push_back(inst.access.strides[a] & (vector - 1));
+    Set& set = sets[begin];
+    set.accesses.push_back(static_cast<std::int32_t>(i));
+    set.bytes += dtype_size(body.buffers[static_cast<std::size_t>(inst.access.buffer)].dtype);
+  }
+  const Set* most = nullptr;
+  for (const auto& [begin, set] : sets)
+    if (!most || set.bytes > most->bytes) most = &set;
+  return most ? most->accesses : std::vector<std::int32_t>{};
+}
+
+std::int64_t row_vector(const Body& body) {
+  const std::int64_t plain = vector_width(body, vector_axis(body, false), false);
+  // Shorter rows spend as much on their edges as whole vectors save.
+  constexpr std::int64_t least_row = 2048;
+  if (body.reduced() < least_row) return plain;
+  const std::int64_t widest = widest_access(body, vector_axis(body, false));
+  const std::int64_t wanted = widest ? 16 / widest : 1;
+  return wanted > plain && !in_phase(body, wanted).empty() ? wanted : plain;
+}
+
+bool is_shifted(const Body& body, const ReduceShape& shape) {
+  return !shape.columns && vector_width(body, vector_axis(body, false), false) % shape.vector != 0;
 }
 
 bool shared_by_rows(const Body& body, const schedule::Access& access) {

@@ -43,6 +43,10 @@ struct WalkEmitter::Scope {
 
   /// One element and no loops: values are plain variables of the caller's scope.
   bool flat() const { return !walk.unroll && !walk.vector; }
+  /// Whether a vector is moved whole.
+  bool whole(std::int32_t id, const Access& access) const {
+    return stride(access) == 1 && (walk.vector == 1 || (walk.aligned && !walk.scattered.contains(id)));
+  }
   bool late(std::int32_t load) const { return walk.late.contains(load) && !kept.contains(load); }
   std::string group() const { return walk.unroll ? "[u]" : ""; }
   std::string element() const { return walk.vector ? "[e]" : ""; }
@@ -96,7 +100,20 @@ std::string WalkEmitter::finish(std::int32_t reduce, const std::string& accumula
 }
 
 void WalkEmitter::declare_accumulator(Text& text, std::int32_t reduce, std::int64_t count) const {
-  const std::string name = accumulator_name(reduce);
+  declare_start(text, reduce, accumulator_name(reduce), count);
+}
+
+void WalkEmitter::declare_partial(Text& text, std::int32_t reduce, std::int64_t count) const {
+  declare_start(text, reduce, partial_name(reduce), count);
+}
+
+void WalkEmitter::add_partial(Text& text, std::int32_t reduce, std::int64_t count) const {
+  text.open_unrolled("e", count);
+  text.line(accumulator_name(reduce) + "[e] += " + partial_name(reduce) + "[e];");
+  text.close();
+}
+
+void WalkEmitter::declare_start(Text& text, std::int32_t reduce, const std::string& name, std::int64_t count) const {
   text.line(accumulator_type(reduce) + " " + name + "[" + number(count) + "];");
   text.open_unrolled("e", count);
   text.line(name + "[e] = " + accumulator_start(reduce) + ";");
@@ -105,7 +122,7 @@ void WalkEmitter::declare_accumulator(Text& text, std::int32_t reduce, std::int6
 
 void WalkEmitter::declare(Text& text, std::int32_t id, const Scope& scope) const {
   const Inst& inst = at(body_, id);
-  const std::string type = ctype(inst.dtype), name = (inst.kind == InstKind::load ? "x" : "k") + number(id);
+  const std::string type = ctype(inst.dtype), name = inst.kind == InstKind::load ? loaded_name(id) : "k" + number(id);
   if (inst.kind == InstKind::load && scope.stride(inst.access) != 0)
     text.line("ca::Vec<" + type + ", " + scope.vec() + "> " + name + scope.group_extent() + ";");
   else if (inst.kind == InstKind::load)
@@ -119,13 +136,16 @@ void WalkEmitter::emit_load(Text& text, std::int32_t id, const Scope& scope) {
   const Access& access = at(body_, id).access;
   const bool late = scope.late(id);
   const std::string group = late ? "" : scope.group();
-  const std::string name = "x" + number(id), type = ctype(at(body_, id).dtype);
+  const std::string name = loaded_name(id), type = ctype(at(body_, id).dtype);
   const std::string value_type = scope.stride(access) ? "ca::Vec<" + type + ", " + scope.vec() + ">" : type;
   const std::string to = scope.flat() || late ? "const " + value_type + " " + name : name + group;
   const std::string from = address(access, walk), stride = number(scope.stride(access));
-  if (scope.stride(access) == 0)
+  const auto place = walk.shared.find(id);
+  if (walk.recalled.contains(id))
+    text.line(to + " = " + place->second + ";");
+  else if (scope.stride(access) == 0)
     text.line(to + " = *(" + from + ");");
-  else if (scope.stride(access) == 1 && (walk.aligned || walk.vector == 1))
+  else if (scope.whole(id, access))
     text.line(to + " = ca::load<" + scope.vec() + ">(" + from + ");");
   else
     text.line(to + " = ca::gather<" + scope.vec() + ">(" + from + ", " + stride + ");");
@@ -137,6 +157,61 @@ void WalkEmitter::emit_loads(Text& text, const std::vector<std::int32_t>& loads,
   open_group(text, scope.walk);
   for (const std::int32_t id : loads) emit_load(text, id, scope);
   close_group(text, scope.walk);
+}
+
+bool WalkEmitter::divides_by_row(const Inst& inst) const {
+  if (inst.kind != InstKind::map || inst.fn != "div" || inst.dtype != DType::f32 || !inst.element) return false;
+  const Inst& divisor = at(body_, inst.operands[1]);
+  return !divisor.element && divisor.kind != InstKind::constant;
+}
+
+void WalkEmitter::declare_divisors(Text& text, const std::vector<std::int32_t>& insts) {
+  for (const std::int32_t id : insts) {
+    const Inst& inst = at(body_, id);
+    if (!divides_by_row(inst) || !divisors_.insert(inst.operands[1]).second) continue;
+    text.line("const ca::Divisor d" + number(inst.operands[1]) + "(" + name(inst.operands[1]) + ");");
+  }
+}
+
+/// Whether an index instruction counts from zero and below 2^31.
+bool WalkEmitter::small_position(std::int32_t id) const {
+  const Inst& inst = at(body_, id);
+  if (inst.kind != InstKind::index || inst.access.offset < 0) return false;
+  std::int64_t last = inst.access.offset;
+  for (std::size_t a = 0; a < body_.axes.size(); ++a) {
+    if (inst.access.strides[a] < 0) return false;
+    last += inst.access.strides[a] * std::max<std::int64_t>(body_.axes[a].extent - 1, 0);
+  }
+  return last < (std::int64_t{1} << 31);
+}
+
+/// A map's value. A position met with a 64-bit integer is compared in 32 bits: of a class index, only whether it has
+/// more is left, and that is the same for a whole row.
+std::string WalkEmitter::mapped(const Inst& inst) const {
+  if ((inst.fn == "eq" || inst.fn == "ne") && at(body_, inst.operands[1]).dtype == DType::i64)
+    for (const int side : {0, 1})
+      if (small_position(inst.operands[static_cast<std::size_t>(side)]))
+        return (inst.fn == "ne" ? "!" : "") + std::string("ca::is_at(int(") +
+               name(inst.operands[static_cast<std::size_t>(side)]) + "), " +
+               name(inst.operands[static_cast<std::size_t>(1 - side)]) + ")";
+  const bool shared_divisor = divides_by_row(inst) && divisors_.contains(inst.operands[1]);
+  return expression(inst, [&](std::int32_t operand) {
+    return shared_divisor && operand == inst.operands[1] ? "d" + number(operand) : name(operand);
+  });
+}
+
+/// The accumulator `to` after one more element.
+std::string WalkEmitter::accumulated(std::int32_t id, const std::string& to, const Walk& walk) const {
+  const Inst& inst = at(body_, id);
+  const std::string value =
+      "ca::convert<" + ctype(accumulator_dtype(body_, inst)) + ">(" + name(inst.operands[0]) + ")";
+  if (!is_arg(inst.reduce)) return reduce_function(inst.reduce) + "(" + to + ", " + value + ")";
+  const std::string kind = "ca::" + std::string(ir::reduce_kind_name(inst.reduce));
+  const auto next = [&](const std::string& before) {
+    return kind + "_next(" + before + ", " + value + ", " + walk.position + ")";
+  };
+  // An element that does not beat the start value stays unfound, as it does in order.
+  return walk.ordered ? next(to) : kind + "(" + to + ", " + next(accumulator_start(id)) + ")";
 }
 
 void WalkEmitter::emit_value(Text& text, std::int32_t id, const Scope& scope) {
@@ -154,7 +229,7 @@ void WalkEmitter::emit_value(Text& text, std::int32_t id, const Scope& scope) {
     case InstKind::constant:
       break;
     case InstKind::map:
-      define(expression(inst, [&](std::int32_t operand) { return name(operand); }));
+      define(mapped(inst));
       break;
     case InstKind::index: {
       const std::int64_t stride = scope.stride(inst.access);
@@ -162,13 +237,9 @@ void WalkEmitter::emit_value(Text& text, std::int32_t id, const Scope& scope) {
       break;
     }
     case InstKind::reduce: {
-      const std::string accumulator = accumulator_name(id) + (scope.walk.vector ? "[e]" : "[0]");
-      const std::string value =
-          "ca::convert<" + ctype(accumulator_dtype(body_, inst)) + ">(" + name(inst.operands[0]) + ")";
-      const std::string fresh = is_arg(inst.reduce) ? value + ", " + scope.walk.position : value;
-      const std::string fn = is_arg(inst.reduce) ? "ca::" + std::string(ir::reduce_kind_name(inst.reduce)) + "_next"
-                                                 : reduce_function(inst.reduce);
-      text.line(accumulator + " = " + fn + "(" + accumulator + ", " + fresh + ");");
+      const std::string to = (scope.walk.cascaded.contains(id) ? partial_name(id) : accumulator_name(id)) +
+                             (scope.walk.vector ? "[e]" : "[0]");
+      text.line(to + " = " + accumulated(id, to, scope.walk) + ";");
       break;
     }
     case InstKind::store: {
@@ -190,7 +261,7 @@ void WalkEmitter::emit_stores(Text& text, const std::vector<std::int32_t>& store
     const std::int64_t stride = scope.stride(inst.access);
     if (!walk.vector)
       text.line("*(" + to + ") = " + name(inst.operands[0]) + ";");
-    else if (stride == 1 && (walk.aligned || walk.vector == 1))
+    else if (scope.whole(id, inst.access))
       text.line("ca::store(" + to + ", " + from + ");");
     else
       text.line("ca::scatter(" + to + ", " + number(stride) + ", " + from + ");");
@@ -208,6 +279,8 @@ void WalkEmitter::emit_values(Text& text, const std::vector<std::int32_t>& insts
   open_group(text, walk);
   for (const std::int32_t id : insts)
     if (at(body_, id).kind == InstKind::load) emit_load(text, id, scope);
+  for (const auto& [id, place] : walk.shared)
+    if (!walk.recalled.contains(id)) text.line(place + " = " + loaded_name(id) + scope.group() + ";");
   for (const std::int32_t id : stores)
     if (walk.vector)
       text.line("ca::Vec<" + ctype(operand_dtype(body_, at(body_, id))) + ", " + scope.vec() + "> y" + number(id) +
@@ -219,16 +292,38 @@ void WalkEmitter::emit_values(Text& text, const std::vector<std::int32_t>& insts
   close_group(text, walk);
 }
 
+void WalkEmitter::emit_loads_of(Text& text, const std::vector<std::int32_t>& insts, const Walk& walk) {
+  const std::set<std::int32_t> kept;
+  const Scope scope{walk, kept};
+  std::vector<std::int32_t> loads;
+  for (const std::int32_t id : insts)
+    if (at(body_, id).kind == InstKind::load && !scope.late(id)) loads.push_back(id);
+  for (const std::int32_t id : loads)
+    if (!scope.flat()) declare(text, id, scope);
+  emit_loads(text, loads, scope);
+}
+
+void WalkEmitter::emit_values_of(Text& text, const std::vector<std::int32_t>& insts, const Walk& walk) {
+  emit_rest(text, insts, Scope{walk, {}});
+}
+
+/// All but the constants and the loads that came early.
+void WalkEmitter::emit_rest(Text& text, const std::vector<std::int32_t>& insts, const Scope& scope) {
+  std::vector<std::int32_t> values;
+  for (const std::int32_t id : insts) {
+    const InstKind kind = at(body_, id).kind;
+    if (kind != InstKind::constant && (kind != InstKind::load || scope.late(id))) values.push_back(id);
+  }
+  if (!values.empty()) emit_values(text, values, scope);
+}
+
 void WalkEmitter::emit(Text& text, const std::vector<std::int32_t>& insts, const Walk& walk,
                        const std::set<std::int32_t>& kept) {
   const Scope scope{walk, kept};
-  std::vector<std::int32_t> loads, values;
-  for (const std::int32_t id : insts) {
-    const bool early = at(body_, id).kind == InstKind::load && !scope.late(id);
-    if (at(body_, id).kind != InstKind::constant) (early ? loads : values).push_back(id);
-  }
+  std::vector<std::int32_t> loads;
   for (const std::int32_t id : insts) {
     const InstKind kind = at(body_, id).kind;
+    if (kind == InstKind::load && !scope.late(id)) loads.push_back(id);
     const bool array = kind == InstKind::load || kind == InstKind::map || kind == InstKind::index;
     if (array && kept.contains(id) && !scope.flat()) declare(text, id, scope);
   }
@@ -236,7 +331,7 @@ void WalkEmitter::emit(Text& text, const std::vector<std::int32_t>& insts, const
   for (const std::int32_t id : loads)
     if (!kept.contains(id) && !scope.flat()) declare(text, id, scope);
   emit_loads(text, loads, scope);
-  if (!values.empty()) emit_values(text, values, scope);
+  emit_rest(text, insts, scope);
   if (!scope.flat()) text.close();
 }
 

@@ -31,8 +31,8 @@ Val exponential_linear(Builder& b, Val x, double negative, double positive, doub
 Val gelu_value(Builder& b, Val x, bool tanh) {
   if (!tanh) return b("mul", b("mul", x, 0.5), b("add", b("erf", b("mul", x, std::numbers::sqrt2 / 2)), 1));
   const Val cube = b("mul", b("mul", b("mul", x, x), x), 0.044715);
-  const Val inner = b("mul", b("add", x, cube), std::sqrt(2 / std::numbers::pi));
-  return b("mul", b("mul", x, 0.5), b("add", b("tanh", inner), 1));
+  // (1 + tanh(u)) / 2 is sigmoid(2u), with fewer steps and no cancellation for negative u.
+  return b("mul", x, b("sigmoid", b("mul", b("add", x, cube), 2 * std::sqrt(2 / std::numbers::pi))));
 }
 
 void gelu(Builder& b, const Call& c) {

@@ -14,19 +14,14 @@ const std::vector<ReduceKind> every_kind = {ReduceKind::sum,    ReduceKind::prod
 const std::vector<DType> every_dtype = {DType::f32, DType::f64, DType::f16, DType::bf16, DType::i8,
                                         DType::i16, DType::i32, DType::i64, DType::u8,   DType::b8};
 
-Candidate rows(std::int64_t lanes, std::int64_t groups, std::int64_t vector, std::int64_t persistent,
+Candidate rows(std::int64_t lanes, std::int64_t groups, std::int64_t vector, std::int64_t keep,
                std::int64_t cluster = 1) {
-  return {"reduce_rows",
-          {{"lanes", lanes},
-           {"groups", groups},
-           {"vector", vector},
-           {"persistent", persistent},
-           {"cluster", cluster},
-           {"unroll", 2}}};
+  return {
+      "reduce_rows",
+      {{"lanes", lanes}, {"groups", groups}, {"vector", vector}, {"keep", keep}, {"cluster", cluster}, {"unroll", 2}}};
 }
-Candidate columns(std::int64_t lanes, std::int64_t groups, std::int64_t vector, std::int64_t persistent) {
-  return {"reduce_columns",
-          {{"lanes", lanes}, {"groups", groups}, {"vector", vector}, {"persistent", persistent}, {"unroll", 2}}};
+Candidate columns(std::int64_t lanes, std::int64_t groups, std::int64_t vector, std::int64_t keep) {
+  return {"reduce_columns", {{"lanes", lanes}, {"groups", groups}, {"vector", vector}, {"keep", keep}, {"unroll", 2}}};
 }
 Candidate split(bool columns, std::int64_t lanes, std::int64_t groups, std::int64_t vector, std::int64_t splits) {
   return {"reduce_split",
@@ -89,6 +84,68 @@ TEST(CudaReduce, SpreadsARowOverACluster) {
                {"norm", layer_norm(2, 2048, DType::f16), rows(64, 1, 8, 1, 4), 1e-2, 1e-2}});
 }
 
+/// Rows that begin anywhere in a vector: every length modulo the vector, in every way of walking a row.
+TEST(CudaReduce, StartsRowsAtTheirFirstAlignedVector) {
+  std::vector<CudaCase> cases;
+  for (const std::int64_t length : {129, 130, 131, 133, 1027}) {
+    const std::string name = std::to_string(length);
+    cases.push_back({"again " + name, softmax_rows(9, length, DType::f32), rows(32, 1, 4, 0), 2e-6, 1e-12});
+    cases.push_back({"registers " + name, softmax_rows(9, length, DType::f32), rows(32, 4, 4, 1), 2e-6, 1e-12});
+    cases.push_back({"shared " + name, softmax_rows(9, length, DType::f32), rows(32, 1, 4, 2), 2e-6, 1e-12});
+    cases.push_back({"cluster " + name, softmax_rows(5, length, DType::f32), rows(32, 1, 4, 1, 2), 2e-6, 1e-12});
+    cases.push_back({"bf16 " + name, softmax_rows(9, length, DType::bf16), rows(32, 1, 8, 1), 2e-2, 1e-6});
+    // Weights do not begin where the rows do.
+    cases.push_back({"norm " + name, layer_norm(7, length, DType::f32), rows(32, 2, 4, 1), 1e-5, 1e-5});
+    for (const ReduceKind kind : every_kind)
+      cases.push_back({std::string(ir::reduce_kind_name(kind)) + " " + name,
+                       plain_reduction(kind, 7, length, DType::f32, false), rows(32, 1, 2, 0), 2e-6, 4e-6});
+  }
+  cases.push_back({"split", softmax_rows(3, 1027, DType::f32), split(false, 32, 1, 4, 3), 2e-6, 1e-12});
+  cases.push_back(chosen("chosen", softmax_rows(3, 2049, DType::f32), 2e-6, 1e-12));
+  cases.push_back(chosen("chosen cluster", softmax_rows(2, 50257, DType::f32), 2e-6, 1e-12));
+  check_cases(cases);
+}
+
+TEST(CudaReduce, KeepsRowsInSharedMemory) {
+  check_cases({{"softmax", softmax_rows(3, 1024, DType::f32), rows(64, 1, 4, 2), 2e-6, 1e-12},
+               {"cluster", softmax_rows(2, 3000, DType::f32), rows(64, 1, 4, 2, 4), 2e-6, 1e-12},
+               {"norm", layer_norm(3, 768, DType::bf16), rows(32, 1, 8, 2), 2e-2, 2e-2},
+               {"two axes", group_norm(2, 3, 4, 100), rows(64, 1, 4, 2, 2), 1e-5, 1e-5}});
+}
+
+TEST(CudaReduce, FetchesTheNextRowWhileOneIsMet) {
+  const auto run = [](std::int64_t lanes, std::int64_t vector, std::int64_t cluster, std::int64_t rows_of_block) {
+    Candidate candidate = rows(lanes, 1, vector, 3, cluster);
+    candidate.params["run"] = rows_of_block;
+    return candidate;
+  };
+  check_cases({{"softmax", softmax_rows(7, 1024, DType::f32), run(64, 4, 1, 3), 2e-6, 1e-12},
+               {"cluster", softmax_rows(4, 3000, DType::f32), run(64, 4, 4, 2), 2e-6, 1e-12},
+               {"shifted", softmax_rows(9, 1027, DType::f32), run(32, 4, 2, 4), 2e-6, 1e-12},
+               {"norm", layer_norm(5, 771, DType::f32), run(32, 4, 1, 2), 1e-5, 1e-5},
+               {"norm bf16", layer_norm(5, 768, DType::bf16), run(32, 8, 1, 5), 2e-2, 2e-2},
+               {"two axes", group_norm(2, 3, 4, 100), run(64, 4, 2, 4), 1e-5, 1e-5},
+               {"one row", softmax_rows(3, 1024, DType::f32), run(64, 4, 1, 1), 2e-6, 1e-12},
+               {"one row over a cluster", softmax_rows(3, 3001, DType::f32), run(64, 4, 4, 1), 2e-6, 1e-12},
+               {"one reduction", plain_reduction(ReduceKind::argmax, 11, 515, DType::f32, false), run(64, 4, 2, 5)}});
+}
+
+/// A long share of a sum of numbers that do not cancel: rounding must not grow with its length.
+TEST(CudaReduce, AddsLongSharesInACascade) {
+  const std::int64_t length = 1 << 20;
+  for (const Candidate& how : {rows(32, 1, 4, 0), split(false, 32, 1, 4, 2)}) {
+    const std::vector<CudaCase> cases = {{how.template_name, full_reduction(ReduceKind::sum, length, DType::f32), how}};
+    Emulator emulator(cases);
+    std::vector<float> x(static_cast<std::size_t>(length));
+    double truth = 0;
+    for (std::size_t i = 0; i < x.size(); ++i)
+      truth += x[i] = 1.0f + static_cast<float>(i * 2654435761u % 1000u) * 1e-3f;
+    float sum = 0;
+    emulator.run(0, {x.data(), &sum});
+    EXPECT_NEAR(sum / truth, 1, 2e-7) << how.template_name;
+  }
+}
+
 TEST(CudaReduce, ReducesColumns) {
   std::vector<CudaCase> cases;
   for (const std::int64_t inner : {1, 7, 33, 64, 196})
@@ -118,7 +175,8 @@ TEST(CudaReduce, SplitsFewRowsOverManyBlocks) {
 TEST(CudaReduce, NaNWinsAndTheFirstOfEqualsIsFound) {
   std::vector<CudaCase> cases;
   for (const ReduceKind kind : {ReduceKind::max, ReduceKind::min, ReduceKind::argmax, ReduceKind::argmin})
-    for (const Candidate& how : {rows(32, 1, 2, 0), rows(64, 2, 2, 0), split(false, 32, 1, 2, 3)})
+    for (const Candidate& how :
+         {rows(32, 1, 2, 0), rows(64, 2, 2, 0), rows(32, 1, 4, 0), rows(64, 1, 4, 0), split(false, 32, 1, 2, 3)})
       cases.push_back({std::string(ir::reduce_kind_name(kind)) + " " + how.template_name,
                        plain_reduction(kind, 4, 250, DType::f32, false), how});
   Emulator emulator(cases);
@@ -166,7 +224,7 @@ TEST(CudaReduce, RefusesShapesThatDoNotFit) {
   const schedule::Body body = softmax_rows(64, 4096, DType::f32);
   for (const Candidate& bad :
        {rows(48, 1, 4, 0), rows(24, 4, 4, 0), rows(1024, 2, 4, 0), rows(128, 1, 3, 0), rows(32, 1, 4, 1, 16),
-        rows(32, 2, 4, 1, 2), rows(8, 16, 4, 1), split(false, 128, 1, 4, 1)})
+        rows(32, 2, 4, 1, 2), rows(8, 16, 4, 1), rows(64, 2, 4, 2), split(false, 128, 1, 4, 1)})
     EXPECT_FALSE(codegen::generate(body, bad, cuda_target(), "k").ok());
   EXPECT_FALSE(codegen::generate(body, rows(128, 1, 4, 1, 2), cuda_target("sm_80"), "k").ok());
   EXPECT_FALSE(

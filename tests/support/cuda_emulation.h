@@ -128,6 +128,8 @@ inline char* shared(std::size_t declaration, std::size_t bytes) {
 #define CA_SHARED(name, count, ...) \
   auto* name = reinterpret_cast<__VA_ARGS__*>(ca::emulation::shared(__COUNTER__, sizeof(__VA_ARGS__) * (count)))
 
+#define CA_DYNAMIC_SHARED(name, bytes) CA_SHARED(name, bytes, char)
+
 template <class T>
 void store_to_rank(T* to, int rank, T x) {
   char* mine = reinterpret_cast<char*>(to);

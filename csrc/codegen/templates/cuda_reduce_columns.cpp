@@ -38,7 +38,7 @@ Params defaults(const Body& original, const Target& target) {
           {"groups", groups},
           {"vector", vector},
           {"unroll", unroll},
-          {"persistent", reads_again && reduced > 0 && held <= 32}};
+          {"keep", reads_again && reduced > 0 && held <= 32}};
 }
 
 std::vector<Params> variants(const Body& body, const Target& target) {
@@ -51,7 +51,7 @@ std::vector<Params> variants(const Body& body, const Target& target) {
         params["lanes"] = lanes;
         params["groups"] = threads / lanes;
         params["unroll"] = unroll;
-        params["persistent"] = 0;
+        params["keep"] = 0;
         result.push_back(std::move(params));
       }
   return result;
@@ -67,7 +67,7 @@ Outcome<Source> generate(const Body& body, const Params& params, const Target& t
   shape.groups = params.at("groups");
   shape.vector = params.at("vector");
   shape.unroll = params.at("unroll");
-  shape.persistent = params.at("persistent") != 0;
+  shape.keep = static_cast<Keep>(params.at("keep"));
   return write_reduction(collapse(body), shape, target, name);
 }
 

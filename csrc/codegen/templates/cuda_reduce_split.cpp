@@ -37,7 +37,7 @@ Params defaults(const Body& original, const Target& target) {
   const Body body = collapse(original);
   const bool columns = reads_along_columns(body);
   const std::size_t axis = vector_axis(body, columns);
-  const std::int64_t vector = vector_width(body, axis, false);
+  const std::int64_t vector = columns ? vector_width(body, axis, false) : row_vector(body);
   const std::int64_t bytes = std::max<std::int64_t>(bytes_along(body, axis, true), 1) * vector;
   const std::int64_t unroll = std::clamp<std::int64_t>(64 / bytes, 1, 4), units = std::max(target.units, 1);
   std::int64_t lanes = 256, groups = 1;

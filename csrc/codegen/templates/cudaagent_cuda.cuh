@@ -15,6 +15,7 @@ using uint32_t = unsigned int;
 using int64_t = long long;
 using uint64_t = unsigned long long;
 #define CA_SHARED(name, count, ...) __shared__ __VA_ARGS__ name[count]
+#define CA_DYNAMIC_SHARED(name, bytes) extern __shared__ __align__(16) char name[]
 #endif
 #define CA_FN __device__ __forceinline__
 
@@ -143,6 +144,15 @@ CA_UNARY(lgamma, ::lgammaf(x), ::lgamma(x))
 CA_UNARY(i0, ::cyl_bessel_i0f(x), ::cyl_bessel_i0(x))
 CA_UNARY(i1, ::cyl_bessel_i1f(x), ::cyl_bessel_i1(x))
 CA_BINARY(div, x / y, x / y)
+/// A divisor that many elements share: one multiplication each, within 1.5 ulp, where its reciprocal is a normal number.
+struct Divisor {
+  float value, reciprocal;
+  bool plain;
+  CA_FN explicit Divisor(float x)
+      : value(x), reciprocal(1.0f / x), plain(::fabsf(x) >= 0x1p-126f && ::fabsf(x) <= 0x1p126f) {}
+};
+CA_FN float div(float x, const Divisor& y) { return y.plain ? x * y.reciprocal : x / y.value; }
+
 CA_BINARY(atan2, ::atan2f(x, y), ::atan2(x, y))
 CA_BINARY(hypot, ::hypotf(x, y), ::hypot(x, y))
 CA_BINARY(copysign, ::copysignf(x, y), ::copysign(x, y))
@@ -390,6 +400,8 @@ template <class T>
 CA_FN bool gt(T x, T y) { return up(x) > up(y); }
 template <class T>
 CA_FN bool ge(T x, T y) { return up(x) >= up(y); }
+/// Whether `position`, not negative, is the wanted one.
+CA_FN bool is_at(int position, int64_t wanted) { return uint32_t(wanted) == uint32_t(position) && wanted >> 32 == 0; }
 template <class T>
 CA_FN T bit_and(T x, T y) { return T(x & y); }
 template <class T>
@@ -467,6 +479,33 @@ CA_FN void scatter(T* to, int64_t stride, const Vec<T, N>& from) {
 #pragma unroll
   for (int k = 0; k < N; ++k) to[k * stride] = from[k];
 }
+
+/// Starts the copy of one vector of 4, 8 or 16 bytes into shared memory; the thread that started it may read it once
+/// wait_for_copies has left at most `later` of its commits open.
+#ifdef CA_EMULATE
+template <class T, int N>
+CA_FN void start_copy(Vec<T, N>* to, const T* from) {
+  memcpy(to, from, sizeof(T) * N);
+}
+CA_FN void commit_copies() {}
+template <int later>
+CA_FN void wait_for_copies() {}
+#else
+template <class T, int N>
+CA_FN void start_copy(Vec<T, N>* to, const T* from) {
+  const uint32_t address = uint32_t(__cvta_generic_to_shared(to));
+  if constexpr (sizeof(T) * N == 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address), "l"(from) : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(address), "l"(from), "n"(int(sizeof(T) * N))
+                 : "memory");
+}
+CA_FN void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int later>
+CA_FN void wait_for_copies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(later) : "memory");
+}
+#endif
 
 /// Whether every pointer is a multiple of 16 bytes.
 template <class... T>
@@ -590,23 +629,33 @@ struct alignas(sizeof(T) < 4 ? 4 : alignof(T)) Slot {
   T value;
 };
 
-/// Joins over the `warps` warps of each of `groups` groups of a block, and over the blocks of a cluster.
-/// `slots` holds groups * warps * cluster entries and is used for this one reduction alone; `group` is the thread's.
+/// The three steps of joining over the `warps` warps of each of a block's groups and over the blocks of a cluster: post,
+/// meet, collect. Several reductions share one meeting. `slots` holds groups * warps * cluster entries and serves one
+/// reduction once; `group` is the thread's.
 template <int warps, int cluster, class T, class Join>
-CA_FN T reduce_group(T x, T identity, Slot<T>* slots, int group, Join join) {
+CA_FN void post(T x, Slot<T>* slots, int group, Join join) {
   x = reduce_lanes<32>(x, join);
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % warps;
   if constexpr (cluster == 1) {
     if (lane == 0) slots[group * warps + warp].value = x;
-    __syncthreads();
   } else {
     if (lane < cluster) store_to_rank(&slots[cluster_rank() * warps + warp], lane, Slot<T>{x});
+  }
+}
+template <int cluster>
+CA_FN void meet() {
+  if constexpr (cluster == 1) {
+    __syncthreads();
+  } else {
     cluster_arrive();
     cluster_wait();
   }
-  x = identity;
+}
+template <int warps, int cluster, class T, class Join>
+CA_FN T collect(T identity, const Slot<T>* slots, int group, Join join) {
+  T x = identity;
 #pragma unroll
-  for (int k = lane; k < warps * cluster; k += 32) x = join(x, slots[group * warps + k].value);
+  for (int k = threadIdx.x % 32; k < warps * cluster; k += 32) x = join(x, slots[group * warps + k].value);
   return reduce_lanes<32>(x, join);
 }
 

@@ -1,0 +1,132 @@
+#include "codegen/cuda_reduce_geometry.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace cudaagent::codegen::cuda {
+
+using schedule::Body;
+using schedule::Inst;
+using schedule::InstKind;
+
+namespace {
+
+/// Dynamic shared memory of a unit that blocks can share; each block takes 1 KiB besides.
+constexpr std::int64_t shared_of_unit = 227 << 10;
+
+}  // namespace
+
+Geometry::Geometry(const Body& body, const ReduceShape& shape)
+    : body_(body), shape_(shape), shifted_(is_shifted(body, shape)) {
+  if (shape.keep != Keep::shared && shape.keep != Keep::fetched) return;
+  const std::size_t axis = vector_axis(body, shape.columns);
+  const std::vector<std::int32_t> alike = shifted_ ? in_phase(body, shape.vector) : std::vector<std::int32_t>{};
+  for (std::size_t i = 0; i < body.insts.size(); ++i) {
+    const Inst& inst = body.insts[i];
+    const auto id = static_cast<std::int32_t>(i);
+    if (inst.kind != InstKind::load || !inst.element || inst.access.strides[axis] == 0) continue;
+    if (shared_by_rows(body, inst.access)) continue;
+    const std::int64_t bytes = shape.vector * dtype_size(inst.dtype);
+    // What a copy of its own can bring: a whole vector of 4, 8 or 16 bytes.
+    const bool whole = inst.access.strides[axis] == 1 && bytes >= 4 &&
+                       (!shifted_ || std::find(alike.begin(), alike.end(), id) != alike.end());
+    if (shape.keep == Keep::fetched && !whole) continue;
+    shared_offsets_[id] = shared_bytes_;
+    const std::int64_t vectors = ceil_div(chunk(shape.cluster), shape.vector) * (shape.run > 1 ? 2 : 1);
+    shared_bytes_ = round_up(shared_bytes_ + vectors * bytes, 16);
+  }
+}
+
+std::int64_t Geometry::row_blocks() const {
+  return ceil_div(body_.kept(), shape_.columns ? shape_.lanes * shape_.vector : shape_.groups * shape_.run);
+}
+
+std::int64_t Geometry::chunk(std::int64_t parts) const {
+  return shape_.columns ? ceil_div(body_.reduced(), parts)
+                        : ceil_div(body_.reduced() / shape_.vector, parts) * shape_.vector;
+}
+
+bool Geometry::ragged_rows() const {
+  return body_.kept() % (shape_.columns ? shape_.lanes * shape_.vector : shape_.groups) != 0;
+}
+
+std::int64_t Geometry::blocks_per_unit() const {
+  const std::int64_t threads = shape_.lanes * shape_.groups;
+  if (shape_.keep == Keep::nothing) return 0;
+  // 64 registers each: fewer spill.
+  if (shared_bytes_ > 0)
+    return std::max<std::int64_t>(std::min(shared_of_unit / (shared_bytes_ + (2 << 10)), 1024 / threads), 1);
+  // At 64 registers each, two or more blocks share a unit, so that one loads while another stores. Elements with an
+  // address of their own, and long shares, need more registers.
+  const std::int64_t held =
+      elements_per_thread(body_, shape_) * (shape_.columns ? shape_.vector : 1) * registers_per_element(body_);
+  const bool addressed = shape_.columns || body_.axes.size() > kept_axes(body_) + 1;
+  return std::max<std::int64_t>((addressed ? 640 : 1024) / (held > 32 ? 2 : 1) / threads, 1);
+}
+
+std::int64_t Geometry::cascade(std::int64_t parts) const {
+  const std::int64_t met =
+      shape_.columns ? ceil_div(chunk(parts), shape_.groups) : ceil_div(chunk(parts), shape_.lanes * shape_.vector);
+  if (met <= 64) return 0;
+  const auto root = static_cast<std::int64_t>(std::sqrt(static_cast<double>(met)));
+  return round_up(root, shape_.unroll);
+}
+
+bool Geometry::joins_in_shared(std::int64_t cluster) const {
+  return shape_.columns ? shape_.groups > 1 : shape_.lanes > 32 || cluster > 1;
+}
+
+namespace {
+
+/// Empty, or why threads and blocks cannot be laid out so.
+std::string misfit_of_layout(const Body& body, const ReduceShape& shape, const Target& target) {
+  const std::int64_t threads = shape.lanes * shape.groups;
+  if (threads > 1024 || threads % 32 != 0) return "a block has a multiple of 32 threads, at most 1024";
+  if (shape.columns && kept_axes(body) == 0) return "there are no columns";
+  const bool power = (shape.lanes & (shape.lanes - 1)) == 0;
+  if (!shape.columns && (shape.lanes <= 32 ? !power : shape.lanes % 32 != 0))
+    return "threads a row are a power of two or a multiple of 32";
+  if (shape.cluster > 1 && (!is_sm90(target) || shape.columns || shape.groups != 1 || shape.splits > 1 ||
+                            shape.lanes < 32 || shape.cluster > 8))
+    return "a cluster takes one row and needs sm_90";
+  return "";
+}
+
+std::string misfit_of_vectors(const Body& body, const ReduceShape& shape) {
+  if (!is_shifted(body, shape))
+    return vector_width(body, vector_axis(body, shape.columns), false) % shape.vector ? "vector does not divide" : "";
+  const std::int64_t widest = widest_access(body, vector_axis(body, false));
+  if ((shape.vector & (shape.vector - 1)) != 0 || shape.vector * widest > 16 || in_phase(body, shape.vector).empty())
+    return "vector does not divide, and the rows do not begin alike";
+  // The edges of a row are one element a lane.
+  if (shape.lanes < 2 * (shape.vector - 1) || body.reduced() < 2 * shape.vector) return "too few lanes for the edges";
+  return "";
+}
+
+std::string misfit_of_keeping(const Body& body, const ReduceShape& shape, const Target& target) {
+  if (shape.run > 1 && shape.keep != Keep::fetched) return "a run of rows is fetched into shared memory";
+  if (shape.keep == Keep::nothing) return "";
+  if (body.reduced() == 0) return "an empty row has nothing to keep";
+  if (shape.splits > 1) return "nothing lasts from kernel to kernel";
+  const std::int64_t held = elements_per_thread(body, shape) * (shape.columns ? shape.vector : 1);
+  if (shape.keep == Keep::registers && held > 128) return "the row does not fit in registers";
+  if (shape.keep == Keep::registers) return "";
+  if (shape.columns || shape.groups != 1) return "shared memory holds one row a block";
+  const Geometry geometry(body, shape);
+  if (geometry.shared_offsets().empty()) return "there is nothing to keep in shared memory";
+  // The joins have their own, static.
+  if (geometry.shared_bytes() > target.shared_bytes - (8 << 10)) return "the row does not fit in shared memory";
+  return "";
+}
+
+}  // namespace
+
+Outcome<int> check_shape(const Body& body, const ReduceShape& shape, const Target& target) {
+  std::string misfit = misfit_of_layout(body, shape, target);
+  if (misfit.empty()) misfit = misfit_of_vectors(body, shape);
+  if (misfit.empty()) misfit = misfit_of_keeping(body, shape, target);
+  if (!misfit.empty()) return Rejection{"codegen", misfit, ""};
+  return 0;
+}
+
+}  // namespace cudaagent::codegen::cuda
