@@ -53,9 +53,10 @@ bool Geometry::ragged_rows() const {
 std::int64_t Geometry::blocks_per_unit() const {
   const std::int64_t threads = shape_.lanes * shape_.groups;
   if (shape_.keep == Keep::nothing) return 0;
-  // 64 registers each: fewer spill.
+  // 40 registers each, where blocks are large; small ones are too many for their loads to fit in so few.
   if (shared_bytes_ > 0)
-    return std::max<std::int64_t>(std::min(shared_of_unit / (shared_bytes_ + (2 << 10)), 1024 / threads), 1);
+    return std::max<std::int64_t>(
+        std::min(shared_of_unit / (shared_bytes_ + (2 << 10)), (threads >= 512 ? 1536 : 1024) / threads), 1);
   // At 64 registers each, two or more blocks share a unit, so that one loads while another stores. Elements with an
   // address of their own, and long shares, need more registers.
   const std::int64_t held =

@@ -52,12 +52,13 @@ Residence residence(const Body& body, std::int64_t vectors, std::int64_t most, c
   }
   constexpr std::int64_t others = 10 << 10;  // what joins and the driver need beside the row
   const std::int64_t bytes = own_bytes(body);
-  // Two blocks of half a row overlap; one block of a longer row still beats a cluster that waits for its slowest.
+  // Blocks of half a row overlap; one block of a longer row still beats a cluster that waits for its slowest.
   if (bytes <= 128 << 10 && is_sm90(target)) return {Keep::shared, most_lanes, 2};
-  if (bytes <= target.shared_bytes - others) return {Keep::fetched, most_lanes, 1};
+  if (bytes <= target.shared_bytes - others) return {Keep::fetched, 1024, 1};
   for (std::int64_t cluster = 2; cluster <= most_cluster(target); cluster *= 2)
-    if (bytes / cluster <= 72 << 10 || (cluster == 8 && bytes / cluster <= target.shared_bytes - others))
-      return {Keep::fetched, 256, cluster};
+    if (vectors <= cluster * most_lanes * most)
+      return {Keep::registers, round_up(ceil_div(ceil_div(vectors, cluster), most), 32), cluster};
+  if (bytes / most_cluster(target) <= target.shared_bytes - others) return {Keep::fetched, 1024, most_cluster(target)};
   return {};
 }
 
@@ -108,6 +109,7 @@ std::vector<Params> variants(const Body& body, const Target& target) {
     params["cluster"] = cluster;
     result.push_back(std::move(params));
   };
+  const std::int64_t vectors = body.reduced() / base.at("vector");
   const std::int64_t lanes = base.at("lanes"), keep = base.at("keep"), cluster = base.at("cluster");
   for (const std::int64_t other : {lanes * 2, lanes / 2})
     if (other >= 1 && other <= 1024 && (other < 32 || other % 32 == 0))
@@ -118,7 +120,7 @@ std::vector<Params> variants(const Body& body, const Target& target) {
     for (const std::int64_t blocks : {8, 4, 2, 1})
       for (const std::int64_t threads : {256, 512, 128, 1024})
         for (const std::int64_t how : {2, 3})
-          if (blocks == 1 || is_sm90(target)) add(threads, 1, how, blocks);
+          if (blocks <= most_cluster(target) && vectors >= 2 * blocks * threads) add(threads, 1, how, blocks);
   if (keep) add(std::clamp<std::int64_t>(lanes, 32, most_lanes), 1, 0, 1);
   if (keep == 1 && cluster < 8 && is_sm90(target) && lanes >= 128) add(lanes / 2 / 32 * 32, 1, 1, cluster * 2);
   for (const std::int64_t unroll : {2, 4, 8}) {
