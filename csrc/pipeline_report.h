@@ -11,7 +11,7 @@
 
 namespace cudaagent {
 
-Device device_of(const ir::Graph& graph);  ///< of the first tensor that is not a 0-dim CPU scalar
+Device device_of(const ir::Graph& graph);  ///< of its first CUDA tensor; the CPU when it has none
 codegen::Target target_of(const Device& device, const Options& options);
 schedule::Machine machine_of(const codegen::Target& target);
 /// Card and driver, or the host's processor: a verdict is proved again when it changes.
