@@ -2,7 +2,7 @@
 #include <torch/headeronly/version.h>
 #include <torch/library.h>
 
-#include "pipeline_report.h"
+#include "pipeline_workshop.h"
 #include "torch_bridge/aten_host.h"
 #include "torch_bridge/aten_types.h"
 #include "torch_bridge/cache_ops.h"
