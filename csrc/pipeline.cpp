@@ -47,7 +47,8 @@ class Walk {
 
   Json report() const {
     const Verdicts* verdicts = verdicts_ ? &*verdicts_ : nullptr;
-    Json report = make_report({captured_, plan_, rewritten_, built_, groups_, verdicts, counts_, timings_, shop_});
+    Json report =
+        make_report({captured_, plan_, rewritten_, built_, groups_, verdicts, counts_, store_, timings_, shop_});
     dump_.report(report);
     return report;
   }

@@ -106,6 +106,7 @@ Json make_report(const ReportInputs& in) {
                      {"record_misses", in.counts.record_misses},
                      {"binary_hits", in.counts.binary_hits},
                      {"binary_misses", in.counts.binary_misses}};
+  report["problem"] = in.store.problem();
   return report;
 }
 

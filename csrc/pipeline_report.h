@@ -18,11 +18,12 @@ struct ReportInputs {
   const std::vector<ProofGroup>& groups;
   const Verdicts* verdicts;  ///< null when nothing was judged
   const CacheCounts& counts;
+  const cache::Store& store;
   const std::map<std::string, double>& timings;
   const Workshop& shop;
 };
 
-/// {"device", "arch", "regions": [...], "left": [...], "fired": [...], "timings": {...}, "cache": {...}}
+/// {"device", "arch", "regions": [...], "left": [...], "fired": [...], "timings": {...}, "cache": {...}, "problem": ""}
 Json make_report(const ReportInputs& in);
 
 }  // namespace cudaagent
