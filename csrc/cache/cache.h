@@ -17,6 +17,7 @@
 namespace cudaagent::cache {
 
 enum class Kind : std::uint8_t { record, binary, host_binary, graph };
+std::string kind_name(Kind kind);
 
 /// Declared fields, in order; equal keys have equal fields. No paths, device ordinals or environment in them.
 struct Key {

@@ -10,7 +10,8 @@ import sys
 from collections.abc import Callable
 
 import pytest
-from children import MODELS, Child
+
+from .children import MODELS, Child
 
 Run = Callable[..., Child]
 

@@ -4,7 +4,7 @@ import pathlib
 import subprocess
 from typing import Any
 
-from children import MODELS
+from .children import MODELS
 
 # What a process meets on a full disk, without one: every file ends at a few bytes.
 LIMITED = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))\n"
