@@ -1,16 +1,12 @@
 #include "pipeline.h"
 
 #include <chrono>
-#include <filesystem>
-#include <fstream>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
+#include <optional>
 
-#include "pipeline_claims.h"
-#include "pipeline_kernels.h"
-#include "pipeline_measure.h"
+#include "pipeline_dump.h"
 #include "pipeline_report.h"
 #include "rewrite/rewrite.h"
 
@@ -20,48 +16,67 @@ namespace {
 
 // After this many rounds of rejections everything still unproved stays with eager.
 constexpr int most_rounds = 8;
-// A kernel must not be slower than eager beyond the noise of a few interleaved runs.
-constexpr double slower_than_eager = 1.10;
 
 class Walk {
  public:
   Walk(const ir::Graph& captured, const Options& options, TensorHost* host)
       : captured_(captured),
-        options_(options),
-        host_(host),
-        device_(device_of(captured)),
-        target_(target_of(device_, options)),
-        machine_(machine_of(target_)),
-        store_(options.cache_dir, options.cache_layers) {}
-
-  // One round through the rooms. True when nothing was rejected.
-  bool round(bool last) {
-    in_room("rewrite", [&] { rewritten_ = rewrite::rewrite(captured_, options_, keep_); });
-    in_room("schedule", [&] { plan_ = schedule::schedule(rewritten_.graph, machine_, options_); });
-    in_room("codegen, jit", [&] { build_kernels(plan_, target_, options_, store_, built_, counts_); });
-    in_room("claims", [&] { groups_ = group_claims(captured_, plan_); });
-    if (host_ && options_.verify) in_room("verify", [&] { judge_groups(); });
-    if (host_ && options_.measure) in_room("measure", [&] { measure_groups(); });
-    if (host_ && options_.search > 0) in_room("search", [&] { search_groups(); });
-    return !reject(last);
+        dump_(captured, options),
+        shop_(device_of(captured), options),
+        store_(options.cache_dir, options.cache_layers) {
+    ir::check(captured);
+    if (host && (options.verify || options.search > 0)) verdicts_.emplace(shop_, store_, counts_, *host);
   }
 
-  std::unique_ptr<runtime::Program> program(const std::vector<bool>& bound) {
+  // Rounds until nothing is rejected.
+  void run() {
+    for (int number = 1; !round(number == most_rounds); ++number) {
+    }
+  }
+
+  std::unique_ptr<runtime::Program> program(const std::vector<bool>& bound, TensorHost& host) {
     std::vector<std::shared_ptr<runtime::Kernel>> kernels;
     for (const schedule::Region& region : plan_.regions) {
-      kernels.push_back(region.kind == schedule::RegionKind::generated ? loaded(region) : nullptr);
+      const bool generated = region.kind == schedule::RegionKind::generated;
+      kernels.push_back(generated ? load_kernel(*built_.at(region.fingerprint), shop_.device).value() : nullptr);
     }
     std::unique_ptr<runtime::Program> program;
-    in_room("runtime", [&] { program = runtime::make_program(plan_, kernels, bound, *host_); });
+    in_room("runtime", [&] { program = runtime::make_program(plan_, kernels, bound, host); });
     return program;
   }
 
   Json report() const {
-    return make_report(
-        {captured_, plan_, rewritten_, built_, groups_, verdicts_, attempts_, counts_, timings_, device_, target_});
+    const Verdicts* verdicts = verdicts_ ? &*verdicts_ : nullptr;
+    Json report =
+        make_report({captured_, plan_, rewritten_, built_, groups_, verdicts, counts_, store_, timings_, shop_});
+    dump_.report(report);
+    return report;
   }
 
  private:
+  // One round through the rooms. True when nothing was rejected.
+  bool round(bool last) {
+    const Options& options = shop_.options;
+    in_room("rewrite", [&] { rewritten_ = rewrite::rewrite(captured_, options, keep_); });
+    dump_.rewritten(rewritten_.graph);
+    in_room("schedule", [&] { plan_ = schedule::schedule(rewritten_.graph, shop_.machine(), options); });
+    Kernels fresh;
+    in_room("codegen", [&] { fresh = write_sources(plan_, shop_, store_, built_); });
+    dump_.sources(fresh);
+    in_room("jit", [&] { make_binaries(fresh, shop_, store_, counts_); });
+    in_room("claims", [&] { groups_ = group_claims(captured_, plan_); });
+    if (verdicts_) prove();
+    return !reject(last);
+  }
+
+  void prove() {
+    const Round now{plan_, groups_, built_};
+    const bool proved = shop_.options.verify;
+    if (proved) in_room("verify", [&] { verdicts_->judge(now); });
+    if (proved && shop_.options.measure) in_room("measure", [&] { verdicts_->measure(now); });
+    if (shop_.options.search > 0) in_room("search", [&] { verdicts_->search(now); });
+  }
+
   void in_room(const char* room, const std::function<void()>& work) {
     const auto start = std::chrono::steady_clock::now();
     work();
@@ -70,148 +85,17 @@ class Walk {
     log(LogLevel::debug, std::string(room) + ": " + std::to_string(took.count()) + " s");
   }
 
-  std::shared_ptr<runtime::Kernel> loaded(const schedule::Region& region) {
-    return load_kernel(*built_.at(schedule::fingerprint(region.body)), device_).value();
-  }
-
-  std::vector<std::shared_ptr<runtime::Kernel>> loaded(const ProofGroup& group) {
-    std::vector<std::shared_ptr<runtime::Kernel>> kernels;
-    for (const std::int32_t r : group.regions) kernels.push_back(loaded(plan_.regions[static_cast<std::size_t>(r)]));
-    return kernels;
-  }
-
-  bool has_kernels(const ProofGroup& group) const {
-    for (const std::int32_t r : group.regions) {
-      if (!kernel_of(r).rejection.empty()) return false;
-    }
-    return true;
-  }
-
-  const Built& kernel_of(std::int32_t region) const {
-    return *built_.at(schedule::fingerprint(plan_.regions[static_cast<std::size_t>(region)].body));
-  }
-
-  // A verdict holds for this claim, these sources and candidates, this precision, this card and driver.
-  cache::Key verdict_key(const ProofGroup& group) const {
-    std::string sources;
-    for (const std::int32_t r : group.regions) sources += kernel_of(r).binary_key;
-    cache::Key key;
-    key.kind = cache::Kind::record;
-    key.fields = {{"what", "verdict"},
-                  {"claim", group.key},
-                  {"kernels", sha256(sources)},
-                  {"precision", std::to_string(static_cast<int>(options_.precision))},
-                  {"device", device_key(device_, options_)}};
-    return key;
-  }
-
-  bool recall(const ProofGroup& group) {
-    const auto entry = store_.get(verdict_key(group));
-    if (!entry) return false;
-    const Json json = Json::parse(entry->payload, nullptr, false);
-    if (json.is_discarded()) return false;
-    verdicts_[group.key] = json.get<verify::Verdict>();
-    measured_.insert(group.key);
-    ++counts_.record_hits;
-    return true;
-  }
-
-  void judge_groups() {
-    std::vector<const ProofGroup*> asked;
-    std::vector<verify::Claim> claims;
-    for (const ProofGroup& group : groups_) {
-      if (verdicts_.count(group.key) || !has_kernels(group)) continue;
-      if (!group.untestable.empty()) {
-        verdicts_[group.key] = {verify::Status::untested, group.untestable, {}, 0, 0};
-        continue;
-      }
-      if (recall(group)) continue;
-      ++counts_.record_misses;
-      verdicts_[group.key] = {};
-      asked.push_back(&group);
-      claims.push_back(make_claim(group, plan_, built_));
-    }
-    if (claims.empty()) return;
-    std::vector<verify::Verdict> verdicts = verify::judge(claims, device_, options_, *host_);
-    for (std::size_t i = 0; i < asked.size(); ++i) verdicts_[asked[i]->key] = std::move(verdicts[i]);
-  }
-
-  void measure_groups() {
-    for (const ProofGroup& group : groups_) {
-      const auto it = verdicts_.find(group.key);
-      if (it == verdicts_.end() || it->second.status != verify::Status::passed) continue;
-      if (!measured_.insert(group.key).second) continue;
-      measure_group(group, it->second);
-    }
-  }
-
-  void measure_group(const ProofGroup& group, verify::Verdict& verdict) {
-    constexpr double budget_s = 0.02;
-    const Bench bench(group, plan_, device_, *host_);
-    const Bench::Times times = bench.compare(bench.kernels(loaded(group)), bench.eager(), budget_s);
-    verdict.kernel_us = times.first_us;
-    verdict.eager_us = times.second_us;
-    store_.put(verdict_key(group), Json(verdict).dump());
-  }
-
-  // Tries other candidates of each proved kernel that stands alone; a faster one is proved before it takes the place
-  // (without `verify` nothing is proved, and the winner is not remembered).
-  void search_groups() {
-    for (const ProofGroup& group : groups_) {
-      const auto it = verdicts_.find(group.key);
-      const bool proved = it != verdicts_.end() && it->second.status == verify::Status::passed;
-      if (group.regions.size() != 1 || proved != options_.verify) continue;
-      if (!searched_.insert(group.key).second) continue;
-      const schedule::Region& region = plan_.regions[static_cast<std::size_t>(group.regions[0])];
-      loaded(region);
-      auto& slot = built_.at(schedule::fingerprint(region.body));
-      SearchResult found = search_candidates(group, plan_, *slot, target_, options_, device_, *host_);
-      attempts_[slot->fingerprint] = std::move(found.attempts);
-      if (!found.best) continue;
-      if (!options_.verify) {
-        slot = found.best;
-        continue;
-      }
-      const std::shared_ptr<Built> incumbent = std::exchange(slot, found.best);
-      verify::Verdict verdict = verify::judge({make_claim(group, plan_, built_)}, device_, options_, *host_).at(0);
-      if (verdict.status != verify::Status::passed) {
-        log(LogLevel::info, "search: " + region.name + ": a faster candidate was not proved: " + verdict.reason);
-        slot = incumbent;
-        continue;
-      }
-      measure_group(group, verdict);
-      it->second = std::move(verdict);
-      store_candidate(*slot, target_, options_, store_);
-    }
-  }
-
   // Why this group may not be installed; empty when it may.
   std::string objection(const ProofGroup& group) const {
-    for (const std::int32_t r : group.regions) {
-      if (!kernel_of(r).rejection.empty()) return kernel_of(r).rejection;
-    }
-    if (!host_ || !options_.verify) return "";
-    const verify::Verdict& verdict = verdicts_.at(group.key);
-    if (verdict.status != verify::Status::passed) return "not proved: " + verdict.reason;
-    if (options_.measure && verdict.eager_us > 0 && verdict.kernel_us > slower_than_eager * verdict.eager_us) {
-      return "slower than eager here";
-    }
-    return "";
+    const std::string rejection = rejection_of(group, built_);
+    return rejection.empty() && verdicts_ ? verdicts_->objection(group) : rejection;
   }
 
   // Sends the captured nodes of rejected groups back to eager. True when something was rejected.
   bool reject(bool last) {
     const std::size_t before = keep_.size();
     for (const ProofGroup& group : groups_) {
-      const std::string why = objection(group);
-      if (why.empty()) continue;
-      log(LogLevel::info, "rejected " + plan_.regions[static_cast<std::size_t>(group.regions[0])].name + ": " + why);
-      for (const std::int32_t r : group.regions) {
-        for (const std::int32_t node : plan_.regions[static_cast<std::size_t>(r)].nodes) {
-          const std::int32_t origin = plan_.graph.nodes[static_cast<std::size_t>(node)].origin;
-          if (origin >= 0) keep_.try_emplace(origin, why);
-        }
-      }
+      if (const std::string why = objection(group); !why.empty()) give_up(group, why);
     }
     if (keep_.size() == before) return false;
     if (last) {
@@ -222,55 +106,45 @@ class Walk {
     return true;
   }
 
+  void give_up(const ProofGroup& group, const std::string& why) {
+    log(LogLevel::info, "rejected " + plan_.regions[static_cast<std::size_t>(group.regions[0])].name + ": " + why);
+    for (const std::int32_t r : group.regions) {
+      for (const std::int32_t node : plan_.regions[static_cast<std::size_t>(r)].nodes) {
+        const std::int32_t origin = plan_.graph.nodes[static_cast<std::size_t>(node)].origin;
+        if (origin >= 0) keep_.try_emplace(origin, why);
+      }
+    }
+  }
+
   const ir::Graph& captured_;
-  const Options& options_;
-  TensorHost* host_;
-  Device device_;
-  codegen::Target target_;
-  schedule::Machine machine_;
+  Dump dump_;
+  Workshop shop_;
   cache::Store store_;
   std::map<std::int32_t, std::string> keep_;
   rewrite::Result rewritten_;
   schedule::Plan plan_;
   BuiltMap built_;
   std::vector<ProofGroup> groups_;
-  std::map<std::string, verify::Verdict> verdicts_;
-  std::set<std::string> measured_, searched_;
-  std::map<std::string, std::vector<Attempt>> attempts_;
   CacheCounts counts_;
+  std::optional<Verdicts> verdicts_;
   std::map<std::string, double> timings_;
 };
-
-// With a dump folder: the captured graph, the rewritten one and the report, under the captured graph's fingerprint.
-void dump(const ir::Graph& captured, const Json& report, const Options& options) {
-  if (options.dump_dir.empty()) return;
-  const std::filesystem::path folder(options.dump_dir);
-  std::filesystem::create_directories(folder);
-  const std::string id = ir::fingerprint(captured).substr(0, 12);
-  std::ofstream(folder / ("graph_" + id + ".json")) << Json(captured).dump(1);
-  std::ofstream(folder / ("report_" + id + ".json")) << report.dump(1);
-}
 
 }  // namespace
 
 Optimized optimize(const ir::Graph& captured, const std::vector<bool>& bound, const Options& options,
                    TensorHost& host) {
-  ir::check(captured);
   Walk walk(captured, options, &host);
-  for (int round = 1; !walk.round(round == most_rounds); ++round) {
-  }
+  walk.run();
   Optimized optimized;
-  optimized.program = walk.program(bound);
+  optimized.program = walk.program(bound, host);
   optimized.report = walk.report();
-  dump(captured, optimized.report, options);
   return optimized;
 }
 
 Json compile_only(const ir::Graph& captured, const Options& options) {
-  ir::check(captured);
   Walk walk(captured, options, nullptr);
-  for (int round = 1; !walk.round(round == most_rounds); ++round) {
-  }
+  walk.run();
   return walk.report();
 }
 

@@ -144,19 +144,25 @@ void make_truth(const ir::Graph& captured, const schedule::Plan& plan, ProofGrou
 
 }  // namespace
 
+std::string rejection_of(const ProofGroup& group, const BuiltMap& built) {
+  for (const std::string& body : group.bodies) {
+    if (const Built& kernel = *built.at(body); !kernel.rejection.empty()) return kernel.rejection;
+  }
+  return "";
+}
+
 std::vector<ProofGroup> group_claims(const ir::Graph& captured, const schedule::Plan& plan) {
   const std::vector<std::int32_t> producer = ir::producers(captured);
   std::vector<ProofGroup> groups;
   for (auto& [root, regions] : members(plan)) {
     ProofGroup group;
     group.regions = regions;
+    for (const std::int32_t r : regions) group.bodies.push_back(plan.regions[static_cast<std::size_t>(r)].fingerprint);
     collect_values(plan, group);
     if (group.untestable.empty()) find_truth(captured, plan, producer, group);
     if (group.untestable.empty()) make_truth(captured, plan, group);
     std::string key;
-    for (const std::int32_t r : group.regions) {
-      key += schedule::fingerprint(plan.regions[static_cast<std::size_t>(r)].body);
-    }
+    for (const std::string& body : group.bodies) key += body;
     if (group.untestable.empty()) key += ir::fingerprint(group.truth);
     group.key = sha256(key);
     groups.push_back(std::move(group));
@@ -176,7 +182,7 @@ verify::Claim make_claim(const ProofGroup& group, const schedule::Plan& plan, co
   for (const ValueId in : group.inputs) claim.inputs.push_back(tensor(in));
   for (const std::int32_t r : group.regions) {
     const Region& region = plan.regions[static_cast<std::size_t>(r)];
-    const Built& kernel = *built.at(schedule::fingerprint(region.body));
+    const Built& kernel = *built.at(region.fingerprint);
     claim.steps.push_back({region.body, kernel.source, kernel.binary});
     auto& binding = claim.bindings.emplace_back();
     for (const schedule::Buffer& buffer : region.body.buffers) binding.push_back(tensor(buffer.value));

@@ -13,6 +13,7 @@ namespace cudaagent {
 /// graph (a decomposition split over two kernels), so that only their joint result has a truth.
 struct ProofGroup {
   std::vector<std::int32_t> regions;  ///< indices into the plan, ascending
+  std::vector<std::string> bodies;    ///< their fingerprints
   ir::Graph truth;                    ///< the captured nodes they stand for
   std::vector<std::int32_t> captured_nodes;
   std::vector<ir::ValueId> inputs, outputs;  ///< rewritten values, parallel to truth's inputs and outputs
@@ -21,6 +22,9 @@ struct ProofGroup {
   std::string untestable;  ///< not empty: why no truth can be made
   std::string key;         ///< equal keys are equal claims: bodies, truth
 };
+
+/// Why one of the group's kernels could not be made; empty when all are there.
+std::string rejection_of(const ProofGroup& group, const BuiltMap& built);
 
 std::vector<ProofGroup> group_claims(const ir::Graph& captured, const schedule::Plan& plan);
 

@@ -8,10 +8,10 @@ namespace cudaagent {
 
 namespace {
 
-cache::Key binary_key(const codegen::Source& source, const codegen::Target& target, const std::string& toolchain) {
+cache::Key key_of(const codegen::Source& source, const Workshop& shop) {
   cache::Key key;
   key.kind = source.language == codegen::Language::host ? cache::Kind::host_binary : cache::Kind::binary;
-  key.fields = {{"source", sha256(source.text)}, {"arch", target.arch}, {"toolchain", toolchain}};
+  key.fields = {{"source", sha256(source.text)}, {"arch", shop.target.arch}, {"toolchain", shop.toolchain}};
   return key;
 }
 
@@ -46,110 +46,111 @@ std::optional<jit::Binary> unpack(const std::string& payload, codegen::Language 
 }
 
 // A record holds the candidate that was accepted for this body; without one the analytic model chooses.
-cache::Key candidate_key(const std::string& fingerprint, const codegen::Target& target, const Options& options) {
+cache::Key candidate_key(const std::string& fingerprint, const Workshop& shop) {
   cache::Key key;
   key.kind = cache::Kind::record;
   key.fields = {{"what", "candidate"},
                 {"body", fingerprint},
-                {"arch", target.arch},
-                {"precision", std::to_string(static_cast<int>(options.precision))},
+                {"arch", shop.target.arch},
+                {"precision", std::to_string(static_cast<int>(shop.options.precision))},
                 {"codegen", codegen::version()}};
   return key;
 }
 
-codegen::Candidate find_candidate(const schedule::Region& region, const std::string& fingerprint,
-                                  const codegen::Target& target, const Options& options, const cache::Store& store) {
-  if (const auto entry = store.get(candidate_key(fingerprint, target, options))) {
+codegen::Candidate find_candidate(const schedule::Region& region, const Workshop& shop, const cache::Store& store) {
+  if (const auto entry = store.get(candidate_key(region.fingerprint, shop))) {
     try {
       return Json::parse(entry->payload).get<codegen::Candidate>();
     } catch (const Json::exception& error) {  // written by another version: choose anew
       log(LogLevel::info, std::string("cache: unreadable candidate record: ") + error.what());
     }
   }
-  return codegen::choose(region.body, target);
+  return codegen::choose(region.body, shop.target);
 }
 
-void write_source(const schedule::Region& region, const codegen::Target& target, const Options& options,
-                  const cache::Store& store, Built& built) {
-  built.candidate = find_candidate(region, built.fingerprint, target, options, store);
-  auto source = codegen::generate(region.body, built.candidate, target, region.name);
-  if (source) {
-    built.source = std::move(source.value());
-  } else {
-    built.rejection = source.rejection().stage + ": " + source.rejection().reason;
-    built.log = source.rejection().log;
-  }
+void refuse(Built& built, const Rejection& why) {
+  built.rejection = why.stage + ": " + why.reason;
+  built.log = why.log;
+  log(LogLevel::debug, built.rejection + "\n" + built.log);
 }
 
 int compile_jobs() { return static_cast<int>(std::max(1u, std::min(8u, std::thread::hardware_concurrency()))); }
 
-void keep(Outcome<jit::Binary>& outcome, Built& built) {
-  if (outcome) {
-    built.binary = std::move(outcome.value());
-    return;
-  }
-  built.rejection = outcome.rejection().stage + ": " + outcome.rejection().reason;
-  built.log = outcome.rejection().log;
-  log(LogLevel::debug, built.rejection + "\n" + built.log);
-}
-
-void compile_sources(const std::vector<Built*>& kernels, const codegen::Target& target, const Options& options) {
-  std::vector<codegen::Source> sources;
-  for (const Built* built : kernels) sources.push_back(built->source);
-  auto binaries = jit::compile_all(sources, target, options, compile_jobs());
-  for (std::size_t i = 0; i < kernels.size(); ++i) keep(binaries[i], *kernels[i]);
+bool recall_binary(Built& built, const Workshop& shop, const cache::Store& store) {
+  const auto entry = store.get(built.stored_as);
+  if (!entry) return false;
+  auto binary = unpack(entry->payload, shop.target.language);
+  if (!binary) return false;
+  built.binary = std::move(*binary);
+  built.binary_from_cache = true;
+  return true;
 }
 
 }  // namespace
 
-void build_kernels(const schedule::Plan& plan, const codegen::Target& target, const Options& options,
-                   cache::Store& store, BuiltMap& built, CacheCounts& counts) {
-  const std::string toolchain = jit::toolchain_key(target, options);
-  std::vector<Built*> missing;
+std::shared_ptr<Built> write_source(const schedule::Region& region, codegen::Candidate candidate,
+                                    const Workshop& shop) {
+  auto built = std::make_shared<Built>();
+  built->fingerprint = region.fingerprint;
+  built->candidate = std::move(candidate);
+  auto source = codegen::generate(region.body, built->candidate, shop.target, region.name);
+  if (!source) {
+    refuse(*built, source.rejection());
+    return built;
+  }
+  built->source = std::move(source.value());
+  built->stored_as = key_of(built->source, shop);
+  built->binary_key = built->stored_as.digest();
+  return built;
+}
+
+Kernels write_sources(const schedule::Plan& plan, const Workshop& shop, const cache::Store& store, BuiltMap& built) {
+  Kernels fresh;
   for (const schedule::Region& region : plan.regions) {
     if (region.kind != schedule::RegionKind::generated) continue;
-    const std::string fingerprint = schedule::fingerprint(region.body);
-    auto& slot = built[fingerprint];
+    auto& slot = built[region.fingerprint];
     if (slot) continue;
-    slot = std::make_shared<Built>();
-    slot->fingerprint = fingerprint;
-    write_source(region, target, options, store, *slot);
-    if (!slot->rejection.empty()) continue;
-    const cache::Key key = binary_key(slot->source, target, toolchain);
-    slot->binary_key = key.digest();
-    if (const auto entry = store.get(key)) {
-      if (auto binary = unpack(entry->payload, target.language)) {
-        slot->binary = std::move(*binary);
-        slot->binary_from_cache = true;
-        ++counts.binary_hits;
-        continue;
-      }
-    }
-    ++counts.binary_misses;
-    missing.push_back(slot.get());
+    slot = write_source(region, find_candidate(region, shop, store), shop);
+    fresh.push_back(slot);
   }
-  if (missing.empty()) return;
-  compile_sources(missing, target, options);
-  for (const Built* built : missing) {
-    if (built->rejection.empty()) store.put(binary_key(built->source, target, toolchain), pack(built->binary));
-  }
+  return fresh;
 }
 
-void compile_kernels(const std::vector<std::shared_ptr<Built>>& kernels, const codegen::Target& target,
-                     const Options& options) {
-  const std::string toolchain = jit::toolchain_key(target, options);
-  std::vector<Built*> wanted;
+void make_binaries(const Kernels& kernels, const Workshop& shop, cache::Store& store, CacheCounts& counts) {
+  Kernels missing;
   for (const std::shared_ptr<Built>& built : kernels) {
     if (!built->rejection.empty()) continue;
-    built->binary_key = binary_key(built->source, target, toolchain).digest();
-    wanted.push_back(built.get());
+    const bool found = recall_binary(*built, shop, store);
+    ++(found ? counts.binary_hits : counts.binary_misses);
+    if (!found) missing.push_back(built);
   }
-  if (!wanted.empty()) compile_sources(wanted, target, options);
+  compile_kernels(missing, shop);
+  for (const std::shared_ptr<Built>& built : missing) {
+    if (built->rejection.empty()) store.put(built->stored_as, pack(built->binary));
+  }
 }
 
-void store_candidate(const Built& winner, const codegen::Target& target, const Options& options, cache::Store& store) {
-  store.put(candidate_key(winner.fingerprint, target, options), Json(winner.candidate).dump());
-  store.put(binary_key(winner.source, target, jit::toolchain_key(target, options)), pack(winner.binary));
+void compile_kernels(const Kernels& kernels, const Workshop& shop) {
+  Kernels wanted;
+  std::vector<codegen::Source> sources;
+  for (const std::shared_ptr<Built>& built : kernels) {
+    if (!built->rejection.empty()) continue;
+    wanted.push_back(built);
+    sources.push_back(built->source);
+  }
+  auto binaries = jit::compile_all(sources, shop.target, shop.options, compile_jobs());
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (binaries[i]) {
+      wanted[i]->binary = std::move(binaries[i].value());
+    } else {
+      refuse(*wanted[i], binaries[i].rejection());
+    }
+  }
+}
+
+void store_candidate(const Built& winner, const Workshop& shop, cache::Store& store) {
+  store.put(candidate_key(winner.fingerprint, shop), Json(winner.candidate).dump());
+  store.put(winner.stored_as, pack(winner.binary));
 }
 
 Outcome<std::shared_ptr<runtime::Kernel>> load_kernel(Built& built, const Device& device) {

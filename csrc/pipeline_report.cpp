@@ -2,46 +2,8 @@
 
 #include <nlohmann/json.hpp>
 #include <set>
-#include <thread>
-
-#include "jit/device.h"
 
 namespace cudaagent {
-
-Device device_of(const ir::Graph& graph) {
-  for (const ir::Value& value : graph.values) {
-    if (value.type.device.type == DeviceType::cuda) return value.type.device;
-  }
-  return {};
-}
-
-codegen::Target target_of(const Device& device, const Options& options) {
-  codegen::Target target;
-  if (device.type == DeviceType::cuda) {
-    target.language = codegen::Language::cuda;
-    target.arch = !options.cuda_arch.empty() ? options.cuda_arch : jit::device_arch(device.index);
-    target.units = jit::device_units(device.index);
-  } else {
-    target.language = codegen::Language::host;
-    target.arch = "native";
-    target.units = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  }
-  return target;
-}
-
-schedule::Machine machine_of(const codegen::Target& target) {
-  schedule::Machine machine;
-  machine.device = target.language == codegen::Language::cuda ? DeviceType::cuda : DeviceType::cpu;
-  machine.units = target.units;
-  // One block's shared memory; of a core, half of a common second-level cache.
-  machine.persistent_row_bytes = machine.device == DeviceType::cuda ? target.shared_bytes : 1 << 20;
-  return machine;
-}
-
-std::string device_key(const Device& device, const Options& options) {
-  if (device.type == DeviceType::cuda) return jit::device_description(device.index);
-  return "host " + jit::toolchain_key(target_of(device, options), options);
-}
 
 namespace {
 
@@ -80,8 +42,17 @@ Json resources_of(const jit::Binary& binary) {
   return list;
 }
 
+void describe_attempts(const std::vector<Attempt>& attempts, Json& json) {
+  for (const Attempt& attempt : attempts) {
+    json["attempts"].push_back({{"candidate", attempt.candidate},
+                                {"us", attempt.us},
+                                {"incumbent_us", attempt.incumbent_us},
+                                {"rejection", attempt.rejection}});
+  }
+}
+
 void describe_kernel(const ReportInputs& in, const schedule::Region& region, Json& json) {
-  const Built& built = *in.built.at(schedule::fingerprint(region.body));
+  const Built& built = *in.built.at(region.fingerprint);
   json["fingerprint"] = built.fingerprint;
   json["candidate"] = built.candidate;
   json["template"] = built.candidate.template_name;
@@ -91,15 +62,7 @@ void describe_kernel(const ReportInputs& in, const schedule::Region& region, Jso
   json["launches"] = Json::array();
   for (const codegen::Launch& launch : built.source.launches) json["launches"].push_back(launch.kernel);
   json["binary_from_cache"] = built.binary_from_cache;
-  if (const auto tried = in.attempts.find(built.fingerprint); tried != in.attempts.end()) {
-    json["attempts"] = Json::array();
-    for (const Attempt& attempt : tried->second) {
-      json["attempts"].push_back({{"candidate", attempt.candidate},
-                                  {"us", attempt.us},
-                                  {"incumbent_us", attempt.incumbent_us},
-                                  {"rejection", attempt.rejection}});
-    }
-  }
+  if (in.verdicts) describe_attempts(in.verdicts->attempts(built.fingerprint), json);
   if (!built.rejection.empty()) json["rejection"] = {{"reason", built.rejection}, {"log", built.log}};
 }
 
@@ -120,15 +83,16 @@ Json make_report(const ReportInputs& in) {
     regions.push_back(std::move(json));
   }
   for (const ProofGroup& group : in.groups) {
-    const auto it = in.verdicts.find(group.key);
-    if (it == in.verdicts.end()) continue;
+    const verify::Verdict* verdict = in.verdicts ? in.verdicts->find(group) : nullptr;
+    if (!verdict) continue;
     for (const std::int32_t r : group.regions) {
       Json& json = regions.at(static_cast<std::size_t>(r));
-      json["verdict"] = it->second;
+      json["verdict"] = *verdict;
       json["group"] = group.regions;
     }
   }
-  Json report = {{"device", device_name(in.device)}, {"arch", in.target.arch}, {"regions", std::move(regions)}};
+  Json report = {
+      {"device", device_name(in.shop.device)}, {"arch", in.shop.target.arch}, {"regions", std::move(regions)}};
   report["left"] = Json::array();
   for (const auto& [node, why] : in.rewritten.left) {
     report["left"].push_back({{"op", in.captured.nodes.at(static_cast<std::size_t>(node)).op}, {"why", why}});
@@ -142,6 +106,7 @@ Json make_report(const ReportInputs& in) {
                      {"record_misses", in.counts.record_misses},
                      {"binary_hits", in.counts.binary_hits},
                      {"binary_misses", in.counts.binary_misses}};
+  report["problem"] = in.store.problem();
   return report;
 }
 

@@ -1,21 +1,14 @@
-// What explain() shows, and what the pipeline knows of the device.
+// What explain() shows.
 #pragma once
 
 #include <map>
 #include <string>
 #include <vector>
 
-#include "pipeline_claims.h"
-#include "pipeline_search.h"
+#include "pipeline_verdicts.h"
 #include "rewrite/rewrite.h"
 
 namespace cudaagent {
-
-Device device_of(const ir::Graph& graph);  ///< of the first tensor that is not a 0-dim CPU scalar
-codegen::Target target_of(const Device& device, const Options& options);
-schedule::Machine machine_of(const codegen::Target& target);
-/// Card and driver, or the host's processor: a verdict is proved again when it changes.
-std::string device_key(const Device& device, const Options& options);
 
 struct ReportInputs {
   const ir::Graph& captured;
@@ -23,15 +16,14 @@ struct ReportInputs {
   const rewrite::Result& rewritten;
   const BuiltMap& built;
   const std::vector<ProofGroup>& groups;
-  const std::map<std::string, verify::Verdict>& verdicts;
-  const std::map<std::string, std::vector<Attempt>>& attempts;  ///< by body fingerprint
+  const Verdicts* verdicts;  ///< null when nothing was judged
   const CacheCounts& counts;
+  const cache::Store& store;
   const std::map<std::string, double>& timings;
-  const Device& device;
-  const codegen::Target& target;
+  const Workshop& shop;
 };
 
-/// {"device", "arch", "regions": [...], "left": [...], "fired": [...], "timings": {...}, "cache": {...}}
+/// {"device", "arch", "regions": [...], "left": [...], "fired": [...], "timings": {...}, "cache": {...}, "problem": ""}
 Json make_report(const ReportInputs& in);
 
 }  // namespace cudaagent

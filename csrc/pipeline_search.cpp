@@ -8,21 +8,12 @@ namespace {
 
 constexpr double seconds_each = 0.03;
 
-std::vector<std::shared_ptr<Built>> sources_of(const schedule::Region& region, const Built& incumbent,
-                                               const codegen::Target& target, int most) {
-  std::vector<std::shared_ptr<Built>> trials;
-  for (codegen::Candidate& candidate : codegen::candidates(region.body, target, static_cast<std::size_t>(most) + 1)) {
-    if (candidate == incumbent.candidate) continue;
-    auto trial = std::make_shared<Built>();
-    trial->fingerprint = incumbent.fingerprint;
-    trial->candidate = std::move(candidate);
-    auto source = codegen::generate(region.body, trial->candidate, target, region.name);
-    if (source) {
-      trial->source = std::move(source.value());
-    } else {
-      trial->rejection = source.rejection().reason;
-    }
-    trials.push_back(std::move(trial));
+// Sources of the other candidates; the incumbent's may be among those the model proposes.
+Kernels challengers(const schedule::Region& region, const Built& incumbent, const Workshop& shop) {
+  Kernels trials;
+  const std::size_t most = static_cast<std::size_t>(shop.options.search) + 1;
+  for (codegen::Candidate& candidate : codegen::candidates(region.body, shop.target, most)) {
+    if (!(candidate == incumbent.candidate)) trials.push_back(write_source(region, std::move(candidate), shop));
   }
   return trials;
 }
@@ -30,12 +21,11 @@ std::vector<std::shared_ptr<Built>> sources_of(const schedule::Region& region, c
 }  // namespace
 
 SearchResult search_candidates(const ProofGroup& group, const schedule::Plan& plan, const Built& incumbent,
-                               const codegen::Target& target, const Options& options, const Device& device,
-                               TensorHost& host) {
+                               const Workshop& shop, TensorHost& host) {
   const schedule::Region& region = plan.regions.at(static_cast<std::size_t>(group.regions.at(0)));
-  const auto trials = sources_of(region, incumbent, target, options.search);
-  compile_kernels(trials, target, options);
-  const Bench bench(group, plan, device, host);
+  const Kernels trials = challengers(region, incumbent, shop);
+  compile_kernels(trials, shop);
+  const Bench bench(group, plan, shop.device, host);
   const Bench::Run reference = bench.kernels({incumbent.kernel});
   SearchResult result;
   double best_ratio = worthwhile_gain;
@@ -44,7 +34,7 @@ SearchResult search_candidates(const ProofGroup& group, const schedule::Plan& pl
     attempt.candidate = trial->candidate;
     attempt.rejection = trial->rejection;
     if (!attempt.rejection.empty()) continue;
-    const auto kernel = load_kernel(*trial, device);
+    const auto kernel = load_kernel(*trial, shop.device);
     if (!kernel) {
       attempt.rejection = kernel.rejection().reason;
       continue;

@@ -20,9 +20,8 @@ struct SearchResult {
   std::shared_ptr<Built> best;  ///< null when the incumbent stays
 };
 
-/// Times up to options.search candidates of a group with one region against `incumbent`. Nothing is proved yet.
+/// Times up to shop.options.search candidates of a group with one region against `incumbent`. Nothing is proved yet.
 SearchResult search_candidates(const ProofGroup& group, const schedule::Plan& plan, const Built& incumbent,
-                               const codegen::Target& target, const Options& options, const Device& device,
-                               TensorHost& host);
+                               const Workshop& shop, TensorHost& host);
 
 }  // namespace cudaagent

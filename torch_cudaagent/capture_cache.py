@@ -44,7 +44,12 @@ def key_of(gm: fx.GraphModule, facts: Facts, arguments: Sequence[Any]) -> list[s
 
 def get(options: Options, key: list[str]) -> Document | None:
     text = torch.ops.cudaagent.cache_get(_store(options), key)
-    return _decode(json.loads(text)) if text else None
+    if not text:
+        return None
+    try:
+        return _decode(json.loads(text))
+    except (LookupError, TypeError, ValueError, AttributeError, RuntimeError):  # written by something else
+        return None
 
 
 def put(options: Options, key: list[str], document: Document) -> None:

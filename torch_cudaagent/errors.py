@@ -1,4 +1,4 @@
-"""The two things capture can say about code it is given."""
+"""What the package says about code, options and machines it is given."""
 
 from __future__ import annotations
 
@@ -9,3 +9,7 @@ class UserError(ValueError):
 
 class NotExpressible(Exception):
     """A graph holds what the graph document cannot say; it runs in PyTorch and the reason is kept for explain()."""
+
+
+class Unavailable(Exception):
+    """The machine lacks what a graph's kernels need; the message is one sentence that names the remedy."""

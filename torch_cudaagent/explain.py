@@ -95,6 +95,9 @@ class Explanation:
             yield f"  stays with PyTorch: {record.why_eager}"
         for reason, count in record.eager_calls.items():
             yield f"  {count} call(s) ran in PyTorch: {reason}"
+        for problem in dict.fromkeys(report.get("problem") for report in record.reports):
+            if problem:
+                yield f"  {problem}"
         for report in record.reports:
             for region in report.get("regions", []):
                 yield from self._region_lines(region)

@@ -110,13 +110,18 @@ def example_inputs(graph: Graph, seed: int = 0) -> list[torch.Tensor]:
     return tensors
 
 
-def run_both(graph: Graph, options_json: str, inputs: list[torch.Tensor]) -> tuple[list[Any], list[Any]]:
-    """What the compiled program and the node-by-node interpreter return."""
+def interpreted(graph: Graph, inputs: list[torch.Tensor]) -> list[Any]:
+    """What PyTorch makes of the document, node by node."""
     library.load()
-    text = json.dumps(graph)
-    handle = torch.ops.cudaagent.compile(text, options_json, [False] * len(inputs))
+    return torch.ops.cudaagent.interpret(json.dumps(graph), inputs)
+
+
+def compiled(graph: Graph, options_json: str, inputs: list[torch.Tensor]) -> list[Any]:
+    """What the compiled program returns."""
+    library.load()
+    handle = torch.ops.cudaagent.compile(json.dumps(graph), options_json, [False] * len(inputs))
     try:
-        return torch.ops.cudaagent.run(handle, inputs), torch.ops.cudaagent.interpret(text, inputs)
+        return torch.ops.cudaagent.run(handle, inputs)
     finally:
         torch.ops.cudaagent.release(handle)
 
@@ -127,13 +132,12 @@ def failure(graph: Graph, options_json: str, tolerance: float = 1e-4, seed: int 
     A graph that PyTorch itself cannot run on those inputs counts as no failure of ours.
     """
     inputs = example_inputs(graph, seed)
-    library.load()
     try:
-        torch.ops.cudaagent.interpret(json.dumps(graph), inputs)
+        eager = interpreted(graph, inputs)
     except RuntimeError:
         return None
     try:
-        ours, eager = run_both(graph, options_json, inputs)
+        ours = compiled(graph, options_json, inputs)
     except RuntimeError as error:
         return str(error).splitlines()[0]
     for position, (mine, theirs) in enumerate(zip(ours, eager, strict=True)):

@@ -22,7 +22,7 @@ from torch import fx
 from torch._dynamo.convert_frame import compile_lock
 
 from . import capture, capture_cache, library
-from .errors import NotExpressible, UserError
+from .errors import NotExpressible, Unavailable, UserError
 from .graph_json import Document
 from .options import Options
 
@@ -59,7 +59,10 @@ class Binding:
     """One compiled program with the weights it holds. Releases the native program when dropped."""
 
     def __init__(self, document: Document, compiled: tuple[str, str, list[bool]], weights: tuple[Any, ...]) -> None:
-        self.handle: int = torch.ops.cudaagent.compile(*compiled)
+        try:
+            self.handle: int = torch.ops.cudaagent.compile(*compiled)
+        except ValueError as error:  # a UserError of the core
+            raise Unavailable(str(error).splitlines()[0].rstrip(".")) from None
         self._constants = document.constants
         weakref.finalize(self, torch.ops.cudaagent.release, self.handle).atexit = False
         self.bind(weights)
@@ -251,6 +254,12 @@ def _document(gm: fx.GraphModule, facts: capture.Facts, arguments: Sequence[Any]
     return document
 
 
+@functools.cache
+def _warn_once(sentence: str) -> None:
+    """Every graph of every model meets what is missing; one sentence a process is enough."""
+    log.warning("%s", sentence)
+
+
 def compile_graph(
     gm: fx.GraphModule, facts: capture.Facts, arguments: Sequence[Any], options: Options, record: Record
 ) -> Callee:
@@ -263,6 +272,9 @@ def compile_graph(
         raise
     except NotExpressible as reason:
         record.why_eager = str(reason)
+    except Unavailable as reason:
+        record.why_eager = str(reason)
+        _warn_once(f"{reason}; until then the results are computed by PyTorch alone.")
     except Exception as error:
         record.why_eager = f"{type(error).__name__}: {error}".splitlines()[0]
         log.warning("a graph of %d operators stays with PyTorch: %s", len(record.operators), record.why_eager)

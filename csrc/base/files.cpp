@@ -40,7 +40,11 @@ void write_file(const std::string& path, const std::string& bytes) {
   std::ofstream file(path, std::ios::binary);
   file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   file.close();
-  if (!file) throw UserError("cannot write " + path + "; free some space there or set TMPDIR to another folder");
+  // The folder's own name is random: a sentence that is said once must not differ from call to call.
+  if (!file) {
+    throw UserError("cannot write " + std::filesystem::path(path).filename().string() +
+                    " among the temporary files; free some space there or set TMPDIR to another folder");
+  }
 }
 
 std::string read_file(const std::string& path) {

@@ -17,6 +17,7 @@
 namespace cudaagent::cache {
 
 enum class Kind : std::uint8_t { record, binary, host_binary, graph };
+std::string kind_name(Kind kind);
 
 /// Declared fields, in order; equal keys have equal fields. No paths, device ordinals or environment in them.
 struct Key {
@@ -47,6 +48,8 @@ class Store {
   std::optional<Entry> get(const Key& key) const;
   /// False, after one logged sentence, when the store cannot be written (read-only, full); the caller goes on.
   bool put(const Key& key, const std::string& payload);
+  /// What the last failed put had to say; empty when none failed.
+  const std::string& problem() const { return problem_; }
   /// The nearest entry of the same kind and which of its fields differ, for `cache explain`.
   std::string explain_miss(const Key& key) const;
 
@@ -59,6 +62,7 @@ class Store {
  private:
   std::string writable_;
   std::vector<std::string> layers_;
+  std::string problem_;
 };
 
 }  // namespace cudaagent::cache

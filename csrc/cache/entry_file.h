@@ -17,7 +17,6 @@ struct Damage {
   std::string reason;
 };
 
-std::string kind_name(Kind kind);
 std::string encode_fields(const Key& key);
 
 std::string encode_entry(const Key& key, const std::string& payload);

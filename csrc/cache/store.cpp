@@ -10,16 +10,18 @@
 namespace cudaagent::cache {
 namespace {
 
+std::string complaint(const std::string& folder, const std::string& reason) {
+  return "the cache folder " + (folder.empty() ? "(none set)" : folder) + " cannot be written (" + reason +
+         "), so kernels are compiled anew in every process; free some space or set TORCH_CUDAAGENT_CACHE_DIR to "
+         "another folder";
+}
+
 /// Says once per process and folder that nothing can be kept there; every later put fails in silence.
-void complain(const std::string& folder, const std::string& reason) {
+void complain(const std::string& folder, const std::string& sentence) {
   static std::mutex mutex;
   static std::set<std::string> said;
   std::lock_guard lock(mutex);
-  if (!said.insert(folder).second) return;
-  log(LogLevel::error, "the cache folder " + (folder.empty() ? "(none set)" : folder) + " cannot be written (" +
-                           reason +
-                           "), so kernels are compiled anew in every process; free some space or set "
-                           "TORCH_CUDAAGENT_CACHE_DIR to another folder");
+  if (said.insert(folder).second) log(LogLevel::error, sentence);
 }
 
 /// Marks the entry as used. Set by hand since atime does not move under relatime and noatime.
@@ -58,8 +60,10 @@ std::optional<Entry> Store::get(const Key& key) const {
 bool Store::put(const Key& key, const std::string& payload) {
   std::string reason = "no folder is set";
   if (!writable_.empty()) reason = replace_file(entry_path(writable_, key), encode_entry(key, payload));
-  if (!reason.empty()) complain(writable_, reason);
-  return reason.empty();
+  if (reason.empty()) return true;
+  problem_ = complaint(writable_, reason);
+  complain(writable_, problem_);
+  return false;
 }
 
 }  // namespace cudaagent::cache

@@ -69,26 +69,16 @@ class Owned {
   Handle handle_{};
 };
 
-struct ModuleTraits {
-  using Handle = CUmodule;
-  static void close(const Driver& d, Handle handle) { d.module_unload(handle); }
+/// A handle that one function of the driver takes back.
+template <class T, auto function>
+struct ClosedBy {
+  using Handle = T;
+  static void close(const Driver& d, Handle handle) { (d.*function)(handle); }
 };
-struct MemoryTraits {
-  using Handle = CUdeviceptr;
-  static void close(const Driver& d, Handle handle) { d.free(handle); }
-};
-struct StreamTraits {
-  using Handle = CUstream;
-  static void close(const Driver& d, Handle handle) { d.stream_destroy(handle); }
-};
-struct EventTraits {
-  using Handle = CUevent;
-  static void close(const Driver& d, Handle handle) { d.event_destroy(handle); }
-};
-using OwnedModule = Owned<ModuleTraits>;
-using DeviceMemory = Owned<MemoryTraits>;
-using Stream = Owned<StreamTraits>;
-using Event = Owned<EventTraits>;
+using OwnedModule = Owned<ClosedBy<CUmodule, &Driver::module_unload>>;
+using DeviceMemory = Owned<ClosedBy<CUdeviceptr, &Driver::free>>;
+using Stream = Owned<ClosedBy<CUstream, &Driver::stream_destroy>>;
+using Event = Owned<ClosedBy<CUevent, &Driver::event_destroy>>;
 
 /// Throws InternalError when the device has no room.
 inline DeviceMemory allocate_device(std::size_t bytes) {

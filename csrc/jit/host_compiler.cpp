@@ -1,6 +1,8 @@
 #include "jit/host_compiler.h"
 
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -63,9 +65,9 @@ std::vector<std::string> compiler_environment(const std::string& temporary) {
   return result;
 }
 
-UserError missing_compiler(const Options& options, const std::string& why) {
-  return UserError("cannot run the host compiler '" + compiler(options) + "' (" + why +
-                   "); run `apt-get install g++` or name another one in TORCH_CUDAAGENT_CXX");
+std::string missing_compiler(const Options& options, const std::string& why) {
+  return "cannot run the host compiler '" + compiler(options) + "' (" + why +
+         "); run `apt-get install g++` or name another one in TORCH_CUDAAGENT_CXX";
 }
 
 Rejection refused(const std::string& reason, const Finished& run, const codegen::Source& source) {
@@ -103,19 +105,29 @@ void erase_all(std::string& text, const std::string& part) {
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-}  // namespace
+struct Asked {
+  std::string version, absence;  ///< one of them is empty
+};
 
-std::string host_compiler_version(const Options& options) {
+/// What a compiler says of itself, asked once a process.
+Asked ask_version(const Options& options) {
   static std::mutex mutex;
-  static std::map<std::string, std::string> known;
+  static std::map<std::string, Asked> known;
   std::lock_guard lock(mutex);
   auto [it, fresh] = known.try_emplace(compiler(options));
   if (fresh) {
     Finished run = run_process({compiler(options), "--version"}, compiler_environment("/tmp"), 10);
-    if (run.started && run.exit_code == 0) it->second = first_line(run.output);
+    const bool well = run.started && run.exit_code == 0;
+    (well ? it->second.version : it->second.absence) = first_line(run.output);
+    if (!well) it->second.absence = missing_compiler(options, it->second.absence);
   }
   return it->second;
 }
+
+}  // namespace
+
+std::string host_compiler_version(const Options& options) { return ask_version(options).version; }
+std::string host_compiler_absence(const Options& options) { return ask_version(options).absence; }
 
 std::string host_toolchain(const Options& options) {
   std::string key = host_compiler_version(options) + "\n" + processor_features();
@@ -138,9 +150,12 @@ Outcome<Binary> compile_host(const codegen::Source& source, const Options& optio
 
   Finished run = run_process(argv, compiler_environment(folder.path()), limit_s);
   erase_all(run.output, folder.path() + "/");
-  if (!run.started) throw missing_compiler(options, run.output);
+  if (!run.started) throw UserError(missing_compiler(options, run.output));
   if (run.timed_out) return refused("g++ passed its limit of " + std::to_string(limit_s) + " s", run, source);
-  if (run.exit_code == 127) throw missing_compiler(options, first_line(run.output));
+  if (run.exit_code == 127) throw UserError(missing_compiler(options, first_line(run.output)));
+  if (run.exit_code != 0 && run.output.find(strerror(ENOSPC)) != std::string::npos) {
+    throw UserError("no space is left for g++ where temporary files go; free some or set TMPDIR to another folder");
+  }
   if (run.exit_code != 0 || !std::filesystem::exists(output)) {
     return refused("g++ refused the source (exit " + std::to_string(run.exit_code) + ")", run, source);
   }

@@ -18,5 +18,7 @@ std::string host_toolchain(const Options& options);
 
 /// First line of `cxx --version`, asked once a process; empty when there is no such compiler.
 std::string host_compiler_version(const Options& options);
+/// Then: why, and what to do, in the words of compile_host's error.
+std::string host_compiler_absence(const Options& options);
 
 }  // namespace cudaagent::jit

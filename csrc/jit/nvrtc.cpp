@@ -164,6 +164,12 @@ std::string nvrtc_version(const Options& options) {
   return std::to_string(major) + "." + std::to_string(minor);
 }
 
+std::string nvrtc_absence(const Options& options) {
+  if (nvrtc(options)) return "";
+  return "no NVRTC to compile CUDA kernels with" + (options.nvrtc_path.empty() ? "" : " at " + options.nvrtc_path) +
+         "; install a CUDA build of torch (`pip install torch`)";
+}
+
 std::string nvrtc_toolchain(const codegen::Target& target, const Options& options) {
   std::string version = nvrtc_version(options);
   if (version.empty()) return "";
@@ -174,11 +180,7 @@ std::string nvrtc_toolchain(const codegen::Target& target, const Options& option
 
 Outcome<Binary> compile_cuda(const codegen::Source& source, const codegen::Target& target, const Options& options) {
   const Nvrtc* api = nvrtc(options);
-  if (!api) {
-    throw UserError("no NVRTC to compile CUDA kernels with" +
-                    (options.nvrtc_path.empty() ? "" : " at " + options.nvrtc_path) +
-                    "; install a CUDA build of torch (`pip install torch`)");
-  }
+  if (!api) throw UserError(nvrtc_absence(options));
   auto start = std::chrono::steady_clock::now();
   CompiledProgram program(*api, source.text, read_headers(options.prelude_dir));
   int result = program.compile(compile_flags(target));

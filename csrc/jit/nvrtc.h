@@ -15,5 +15,7 @@ std::string nvrtc_toolchain(const codegen::Target& target, const Options& option
 
 /// "13.0"; empty when there is no NVRTC.
 std::string nvrtc_version(const Options& options);
+/// When there is none: why, and what to do, in the words of compile_cuda's error.
+std::string nvrtc_absence(const Options& options);
 
 }  // namespace cudaagent::jit

@@ -47,7 +47,9 @@ Json survey(const Options& options) {
   return Json{{"driver", describe_driver()},
               {"driver_absence", text_or_null(driver_absence())},
               {"nvrtc", text_or_null(nvrtc_version(options))},
-              {"host_compiler", text_or_null(host_compiler_version(options))}};
+              {"nvrtc_absence", text_or_null(nvrtc_absence(options))},
+              {"host_compiler", text_or_null(host_compiler_version(options))},
+              {"host_compiler_absence", text_or_null(host_compiler_absence(options))}};
 }
 
 }  // namespace cudaagent::jit

@@ -63,7 +63,7 @@ std::string compound_of(const std::vector<Function>& functions, std::int32_t sta
 
 }  // namespace
 
-std::string kernel_name(const Body& body) {
+std::string kernel_name(const Body& body, const std::string& fingerprint) {
   std::vector<Function> functions = functions_of(body);
   std::string name = "ca_" + walk_of(body);
   const std::string compound = compound_of(functions, body.stages);
@@ -79,7 +79,7 @@ std::string kernel_name(const Body& body) {
     if (functions.empty()) name += "_copy";
   }
   name.resize(std::min(name.size(), most_characters - fingerprint_digits - 1));
-  return name + "_" + fingerprint(body).substr(0, fingerprint_digits);
+  return name + "_" + fingerprint.substr(0, fingerprint_digits);
 }
 
 }  // namespace cudaagent::schedule

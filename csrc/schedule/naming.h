@@ -7,7 +7,7 @@
 
 namespace cudaagent::schedule {
 
-/// "ca_" + walk + what it computes + first digits of the body's fingerprint: a C identifier of at most 60 characters.
-std::string kernel_name(const Body& body);
+/// "ca_" + walk + what it computes + first digits of its fingerprint: a C identifier of at most 60 characters.
+std::string kernel_name(const Body& body, const std::string& fingerprint);
 
 }  // namespace cudaagent::schedule

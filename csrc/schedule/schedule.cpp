@@ -52,7 +52,8 @@ Region generated_region(Group group) {
   region.body = std::move(group.built.body);
   for (const Buffer& buffer : region.body.buffers)
     (buffer.output ? region.outputs : region.inputs).push_back(buffer.value);
-  region.name = kernel_name(region.body);
+  region.fingerprint = fingerprint(region.body);
+  region.name = kernel_name(region.body, region.fingerprint);
   return region;
 }
 

@@ -90,6 +90,7 @@ struct Region {
   std::vector<ir::ValueId> inputs;   ///< materialised values it reads, in the order of Body::buffers
   std::vector<ir::ValueId> outputs;  ///< values it materialises, likewise
   Body body;                         ///< of a generated region
+  std::string fingerprint;           ///< of `body`; computed once, since hashing it costs more than most lookups
   /// Of a view: the materialised value it looks into, and where (elements past its first).
   ir::ValueId view_of = ir::no_value;
   std::int64_t view_offset = 0;

@@ -13,20 +13,6 @@ cache::Store open_store(const std::string& dir, const c10::List<std::string>& la
   return cache::Store(dir, std::move(below));
 }
 
-const char* kind_name(cache::Kind kind) {
-  switch (kind) {
-    case cache::Kind::record:
-      return "record";
-    case cache::Kind::binary:
-      return "binary";
-    case cache::Kind::host_binary:
-      return "host_binary";
-    case cache::Kind::graph:
-      return "graph";
-  }
-  throw InternalError("a cache entry of no kind");
-}
-
 std::string listing(const std::vector<cache::EntryInfo>& entries) {
   Json json = Json::array();
   for (const cache::EntryInfo& entry : entries) {

@@ -2,6 +2,7 @@
 #include <torch/headeronly/version.h>
 #include <torch/library.h>
 
+#include "pipeline_workshop.h"
 #include "torch_bridge/aten_host.h"
 #include "torch_bridge/aten_types.h"
 #include "torch_bridge/cache_ops.h"
@@ -14,20 +15,13 @@ namespace cudaagent::bridge {
 
 namespace {
 
-Device device_of_graph(const ir::Graph& graph) {
-  for (const ir::Value& value : graph.values) {
-    if (value.type.device.type == DeviceType::cuda) return value.type.device;
-  }
-  return {};
-}
-
 std::int64_t compile(std::string graph_json, std::string options_json, c10::List<bool> bound) {
   return translate_errors([&] {
     const auto graph = parse_json(graph_json, "the graph").get<ir::Graph>();
     const Options options = options_from_json(parse_json(options_json, "the options"));
     const PlainDispatch plain;
     auto loaded = std::make_shared<LoadedProgram>();
-    loaded->device = device_of_graph(graph);
+    loaded->device = cudaagent::device_of(graph);
     Optimized optimized = optimize(graph, std::vector<bool>(bound.begin(), bound.end()), options, AtenHost::get());
     loaded->program = std::move(optimized.program);
     loaded->report = optimized.report.dump(-1, ' ', false, Json::error_handler_t::replace);

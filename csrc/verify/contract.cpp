@@ -26,14 +26,14 @@ double smallest_scale(DType dtype) {
   return smallest / ulp(dtype);
 }
 
-void limit(Comparison& found, const char* what, double kernel, double eager, double floor, double leniency = 1) {
-  const double allowed = leniency * std::max(eager_factor * eager, floor);
+void limit(Comparison& found, const char* what, double kernel, double eager, double floor) {
+  const double allowed = std::max(eager_factor * eager, floor);
   if (kernel <= allowed || !found.failure.empty()) return;
   found.failure =
       std::string(what) + " " + number(kernel) + " is above " + number(allowed) + " (eager " + number(eager) + ")";
 }
 
-Comparison judge_part(const Part& part, Rows rows, double floor, double smallest) {
+Comparison judge_part(const Part& part, double floor, double smallest) {
   Comparison found;
   const Sums& total = part.total;
   if (total.count > 0) {
@@ -47,8 +47,7 @@ Comparison judge_part(const Part& part, Rows rows, double floor, double smallest
     const double peak = std::max(1.0, of_largest(part.truth_max));
     limit(found, "relative RMS error", found.kernel.rms, found.eager.rms, floor);
     limit(found, "largest error", found.kernel.max, found.eager.max, floor * peak);
-    limit(found, "worst row's error", found.kernel.row, found.eager.row, floor,
-          rows == Rows::graded ? graded_row_factor : 1);
+    limit(found, "worst row's error", found.kernel.row, found.eager.row, floor);
   }
   if (part.mismatches > 0) {
     found.failure = "NaN or infinity differs from eager in " + std::to_string(part.mismatches) + " elements: element " +
@@ -80,7 +79,7 @@ Comparison compare(const Elements& kernel, const Answer& answer, const Yardstick
   if (kernel.type.numel() == 0) return {};
   if (is_float(kernel.type.dtype)) {
     const double smallest = smallest_scale(kernel.type.dtype);
-    return judge_part(sum_errors(kernel, answer, yardstick, rows, smallest), rows, floor, smallest);
+    return judge_part(sum_errors(kernel, answer, yardstick, rows, smallest), floor, smallest);
   }
   Comparison result;
   result.failure = integer_difference(kernel, answer, yardstick);

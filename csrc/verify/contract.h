@@ -27,8 +27,6 @@ double floor_error(DType output, Precision precision, bool multiplies_matrices);
 /// How an input family draws rows, which decides what a row's error is relative to: where all are alike, at least the
 /// RMS of the whole output; where rows are graded over many orders, the row's own size.
 enum class Rows : std::uint8_t { alike, graded };
-/// A graded row may cancel to almost nothing; the worst of thousands is then a matter of luck, for eager too.
-inline constexpr double graded_row_factor = 4;
 
 /// `kernel` is the output's memory as the kernel left it.
 Comparison compare(const Elements& kernel, const Answer& answer, const Yardstick& yardstick, double floor, Rows rows);

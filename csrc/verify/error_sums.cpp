@@ -22,7 +22,7 @@ Class classify(double value) {
 /// Elements that count as one row of the worst-row error: trailing dims until there are enough for a root mean square,
 /// so that a row of one element does not turn the statistic into the worst relative error of any element.
 std::int64_t statistic_row(const TensorType& type) {
-  constexpr std::int64_t enough = 32;
+  constexpr std::int64_t enough = 8;
   std::int64_t row = 1;
   for (auto dim = type.dims.rbegin(); dim != type.dims.rend() && row < enough; ++dim)
     row *= std::max<std::int64_t>(*dim, 1);

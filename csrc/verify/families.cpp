@@ -140,8 +140,8 @@ std::int64_t input_elements(const ir::Graph& truth) {
 const char* family_name(Family family) { return names.at(static_cast<std::size_t>(family)); }
 
 std::vector<Family> families_for(const ir::Graph& truth) {
-  // Past this a family takes seconds; those kept are the ones that told wrong kernels from right ones.
-  constexpr std::int64_t many_elements = std::int64_t{1} << 24;
+  // Past this a family takes several seconds; those kept are the ones that told wrong kernels from right ones.
+  constexpr std::int64_t many_elements = std::int64_t{1} << 26;
   if (truth.inputs.empty()) return {Family::normal};
   if (!any_float_input(truth)) return {Family::normal, Family::shifted, Family::special};
   if (input_elements(truth) > many_elements) {

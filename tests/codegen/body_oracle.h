@@ -33,23 +33,11 @@ inline Number round_to(Number x, DType dtype) {
       x.f = load_element(bytes, dtype);
       break;
     }
-    case DType::i8:
-      x.i = static_cast<std::int8_t>(x.i);
-      break;
-    case DType::i16:
-      x.i = static_cast<std::int16_t>(x.i);
-      break;
-    case DType::i32:
-      x.i = static_cast<std::int32_t>(x.i);
-      break;
-    case DType::u8:
-      x.i = static_cast<std::uint8_t>(x.i);
-      break;
     case DType::b8:
       x.i = x.i != 0;
       break;
     default:
-      break;
+      if (is_integral(dtype)) x.i = load_integer(&x.i, dtype);  // its low bytes
   }
   return x;
 }

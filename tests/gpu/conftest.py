@@ -1,4 +1,4 @@
-"""Tests that need a GPU. They run by `./dev gpu` from a library built elsewhere, and are skipped where there is none."""
+"""Tests that need a GPU: run by `./dev gpu` from a library built elsewhere, skipped where there is none."""
 
 from __future__ import annotations
 

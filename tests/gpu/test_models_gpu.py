@@ -1,4 +1,4 @@
-"""The acceptance models on a GPU, every kernel proved there: inside the contract in single precision and in bfloat16."""
+"""The acceptance models on a GPU, every kernel proved there: inside the contract in fp32 and in bf16."""
 
 from __future__ import annotations
 

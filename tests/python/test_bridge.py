@@ -16,6 +16,7 @@ import torch
 from conftest import PYTHON_CORE
 
 from torch_cudaagent import library
+from torch_cudaagent.graph_json import literal
 
 pytestmark = pytest.mark.skipif(
     PYTHON_CORE or not (library.folder() / library.LIBRARY).is_file(), reason="the native library is not under test"
@@ -59,20 +60,9 @@ class Graph:
     def argument(self, value: Any) -> Any:
         if isinstance(value, torch.Tensor):
             return {"ref": self.id_of(value)}
-        if isinstance(value, float):
-            return {"f": value if abs(value) != float("inf") else str(value)}
-        if isinstance(value, complex):
-            return {"c": [value.real, value.imag]}
-        if isinstance(value, str):
-            return {"s": value}
-        for kind, form in ((torch.dtype, "dtype"), (torch.layout, "layout"), (torch.memory_format, "memory_format")):
-            if isinstance(value, kind):
-                return {form: str(value).removeprefix("torch.")}
-        if isinstance(value, torch.device):
-            return {"device": str(value)}
         if isinstance(value, list | tuple):
             return [self.argument(item) for item in value]
-        return value
+        return literal(value)
 
     def node(self, op: str, /, **arguments: Any) -> Any:
         """Adds the call, and gives what eager gives for it."""

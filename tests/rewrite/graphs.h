@@ -5,14 +5,25 @@
 #include <vector>
 
 #include "ir/ir.h"
+#include "rewrite/passes.h"
 #include "rewrite/rewrite.h"
 
 namespace cudaagent::rewrite::testing {
 
-inline std::vector<std::string> ops(const ir::Graph& graph) {
-  std::vector<std::string> names;
+using Names = std::vector<std::string>;
+
+inline Names ops(const ir::Graph& graph) {
+  Names names;
   for (const ir::Node& node : graph.nodes) names.push_back(node.op);
   return names;
+}
+
+/// The graph after one pass, without what the pass made useless.
+inline ir::Graph after(int (*pass)(ir::Graph&), ir::Graph& graph) {
+  pass(graph);
+  remove_dead(graph);
+  ir::check(graph);
+  return graph;
 }
 
 inline int fired(const Result& result, const std::string& pass) {

@@ -11,8 +11,8 @@ using cudaagent::testing::arg;
 using cudaagent::testing::PrimBuilder;
 using cudaagent::testing::ref;
 using testing::fired;
+using testing::Names;
 using testing::ops;
-using Names = std::vector<std::string>;
 
 class Conversions : public ::testing::Test {
  protected:

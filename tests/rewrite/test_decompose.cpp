@@ -15,7 +15,7 @@ using cudaagent::testing::GraphBuilder;
 using cudaagent::testing::ref;
 using testing::ops;
 
-using Names = std::vector<std::string>;
+using testing::Names;
 
 TEST(Decompose, ReluIsAMaximum) {
   GraphBuilder b;

@@ -8,15 +8,10 @@ namespace cudaagent::rewrite {
 namespace {
 
 using cudaagent::testing::PrimBuilder;
+using testing::Names;
 using testing::ops;
-using Names = std::vector<std::string>;
 
-ir::Graph folded(PrimBuilder& b) {
-  fold_constants(b.graph);
-  remove_dead(b.graph);
-  ir::check(b.graph);
-  return b.graph;
-}
+ir::Graph folded(PrimBuilder& b) { return testing::after(fold_constants, b.graph); }
 
 TEST(FoldConstants, AFullOperandBecomesANumber) {
   PrimBuilder b;

@@ -8,8 +8,8 @@ namespace cudaagent::rewrite {
 namespace {
 
 using cudaagent::testing::PrimBuilder;
+using testing::Names;
 using testing::ops;
-using Names = std::vector<std::string>;
 
 TEST(MergeDuplicates, EqualPrimitivesMergeThroughChains) {
   PrimBuilder b;

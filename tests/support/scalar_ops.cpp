@@ -6,6 +6,8 @@
 #include <limits>
 #include <map>
 
+#include "base/element.h"
+
 namespace cudaagent::testing {
 
 namespace {
@@ -180,18 +182,7 @@ double convert_element(double value, DType dtype) {
   const double truncated = std::trunc(value);
   if (!(std::abs(truncated) < 9.2e18)) return 0;
   const auto wide = static_cast<std::int64_t>(truncated);
-  switch (dtype) {
-    case DType::i8:
-      return static_cast<std::int8_t>(wide);
-    case DType::u8:
-      return static_cast<std::uint8_t>(wide);
-    case DType::i16:
-      return static_cast<std::int16_t>(wide);
-    case DType::i32:
-      return static_cast<std::int32_t>(wide);
-    default:
-      return static_cast<double>(wide);
-  }
+  return static_cast<double>(load_integer(&wide, dtype));  // its low bytes
 }
 
 double constant_element(const Arg& constant, DType dtype) {

@@ -66,6 +66,23 @@ TEST_F(Contract, ASmallRowIsMeasuredByItsOwnSize) {
   EXPECT_NE(found.failure.find("worst row"), std::string::npos) << found.failure;
 }
 
+TEST_F(Contract, NoRowMayBeMoreThanTwiceAsWrongAsEagers) {
+  const std::vector<double> truth = two_rows(1000, 1), eager = two_rows(1000, 1.01);
+  for (const Rows rows : {Rows::graded, Rows::alike}) {
+    EXPECT_EQ(compare_to({2, 32}, two_rows(1000, 1.0199), eager, truth, 1e-6, {}, rows).failure, "");
+  }
+  EXPECT_NE(compare_to({2, 32}, two_rows(1000, 1.0201), eager, truth, 1e-6, {}, Rows::graded).failure, "");
+}
+
+TEST_F(Contract, EightElementsMakeARow) {
+  std::vector<double> truth(16, 1000), kernel;
+  std::fill(truth.begin() + 8, truth.end(), 1.0);
+  kernel = truth;
+  kernel.back() = 1.01;
+  EXPECT_NE(compare_to({2, 8}, kernel, truth, truth, 1e-4).failure, "");
+  EXPECT_EQ(compare_to({4, 4}, kernel, truth, truth, 1e-4).failure, "");
+}
+
 TEST_F(Contract, ARowThatCancelsAmongRowsDrawnAlikeIsMeasuredByThem) {
   const std::vector<double> truth = two_rows(100, 1e-3), kernel = two_rows(100, 1.01e-3);
   EXPECT_NE(compare_to({2, 32}, kernel, truth, truth, 1e-6, {}, Rows::graded).failure, "");

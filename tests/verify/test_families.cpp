@@ -123,8 +123,8 @@ TEST_F(Families, VeryLargeInputsKeepTheTellingFamilies) {
     b.output(b.node("aten::exp", {ref("self", x)}, DType::f32, {rows, 1024}));
     return families_for(b.graph);
   };
-  EXPECT_EQ(families(16 << 10).size(), 8u);
-  const std::vector<Family> few = families((16 << 10) + 1);
+  EXPECT_EQ(families(64 << 10).size(), 8u);
+  const std::vector<Family> few = families((64 << 10) + 1);
   EXPECT_EQ(few.size(), 4u);
   EXPECT_NE(std::find(few.begin(), few.end(), Family::special), few.end());
 }

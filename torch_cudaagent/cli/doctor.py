@@ -31,17 +31,17 @@ def _writable(directory: str) -> str:
 
 def _survey(options_json: str) -> list[dict[str, Any]]:
     survey = json.loads(torch.ops.cudaagent.survey(options_json))
-    absent = survey.get("driver_absence") or "no driver"
     rows = (
-        ("host_compiler", "missing", "install it with `apt-get install g++`, or set TORCH_CUDAAGENT_CXX"),
-        ("nvrtc", "absent", "it comes with torch's CUDA wheels; without it nothing is generated for CUDA"),
-        ("driver", "absent", f"{absent}; the CPU is optimized all the same"),
+        ("host_compiler", "missing", "until then the CPU's results are computed by PyTorch alone"),
+        ("nvrtc", "absent", "without it nothing is generated for CUDA"),
+        ("driver", "absent", "the CPU is optimized all the same"),
     )
     found = []
-    for what, otherwise, remedy in rows:
-        value = survey.get(what)
+    for what, otherwise, consequence in rows:
+        value = survey[what]
+        why_not = f"{survey[f'{what}_absence']}; {consequence}"
         found.append(
-            _finding(what.replace("_", " "), "ok", json.dumps(value)) if value else _finding(what, otherwise, remedy)
+            _finding(what.replace("_", " "), "ok" if value else otherwise, json.dumps(value) if value else why_not)
         )
     return found
 
