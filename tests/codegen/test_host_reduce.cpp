@@ -256,6 +256,35 @@ TEST(HostReduce, LongSumsKeepInfinitiesAndOverflow) {
   }
 }
 
+/// The element at a given place, and whether there is one: class losses.
+TEST(HostReduce, PlacesAreFoundByTheirIndex) {
+  const std::vector<std::int64_t> places = {0, 1, 15, 16, 39, 40, -1, -100, INT64_MIN, INT64_MAX, 1LL << 32};
+  const auto rows = static_cast<std::int64_t>(places.size());
+  for (const DType dtype : {DType::f32, DType::f64, DType::bf16}) {
+    for (const bool columns : {false, true}) {
+      constexpr std::int64_t n = 40;
+      BodyBuilder b({{rows, false}, {n, true}});
+      const std::vector<std::int64_t> along =
+          columns ? std::vector<std::int64_t>{1, rows} : std::vector<std::int64_t>{n, 1};
+      const auto x = b.load(dtype, along), place = b.load(DType::i64, {1, 0}), index = b.index({0, 1});
+      const auto here = b.map("eq", DType::b8, {index, place}),
+                 twice = b.map("eq", DType::b8, {place, b.index({0, 2}, 1)});
+      const auto zero = b.constant({0.0}, dtype);
+      b.store(b.reduce(ReduceKind::sum, b.map("where", dtype, {here, x, zero})), {1, 0});
+      b.store(b.reduce(ReduceKind::any, twice), {1, 0});
+      b.store(here, {n, 1});
+      for (const Candidate& candidate : codegen::candidates(b.body, host_target(), 4)) {
+        SCOPED_TRACE(candidate.template_name + " " + dtype_name(dtype));
+        HostKernel kernel(b.body, candidate);
+        Memory memory(b.body);
+        fill_random(b.body, memory, 3);
+        for (std::int64_t r = 0; r < rows; ++r) memory.set(1, r, {0, places[static_cast<std::size_t>(r)]});
+        expect_matches(b.body, kernel, memory, 0, 0);
+      }
+    }
+  }
+}
+
 TEST(HostReduce, PartialsAreRecombinedInEveryStageOfASplit) {
   BodyBuilder b({{2, false}, {50000, true}});
   softmax(b, DType::f32, {50000, 1});
