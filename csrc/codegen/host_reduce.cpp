@@ -238,7 +238,7 @@ class Generator {
 };
 
 /// Steps between folds: chains of additions stay this long.
-constexpr std::int64_t row_steps = 32, column_steps = 64, unroll = 8;
+constexpr std::int64_t row_steps = 64, column_steps = 64, unroll = 8;
 
 void Generator::write_rows(std::size_t s) {
   for (const HostAccumulator& acc : accumulators(s))
