@@ -68,4 +68,12 @@ int lanes_for(const Body& body, std::int64_t extent) {
   return static_cast<int>(std::max<std::int64_t>(lanes, 1));
 }
 
+std::vector<std::map<std::string, std::int64_t>> with_each(const std::map<std::string, std::int64_t>& start,
+                                                           const std::string& name,
+                                                           const std::vector<std::int64_t>& values) {
+  std::vector<std::map<std::string, std::int64_t>> result(values.size(), start);
+  for (std::size_t k = 0; k < values.size(); ++k) result[k][name] = values[k];
+  return result;
+}
+
 }  // namespace cudaagent::codegen

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,5 +22,10 @@ double unit_stride_share(const schedule::Body& body, std::size_t axis);
 /// Lanes for a vector of that many elements: a power of two no longer than the axis, and small enough that the widest
 /// common element fills one AVX-512 register.
 int lanes_for(const schedule::Body& body, std::int64_t extent);
+
+/// The parameters of a template with one of them set to each of `values` in turn.
+std::vector<std::map<std::string, std::int64_t>> with_each(const std::map<std::string, std::int64_t>& start,
+                                                           const std::string& name,
+                                                           const std::vector<std::int64_t>& values);
 
 }  // namespace cudaagent::codegen

@@ -238,7 +238,7 @@ class Generator {
 };
 
 /// Steps between folds: chains of additions stay this long.
-constexpr std::int64_t row_steps = 256, column_steps = 512, unroll = 8;
+constexpr std::int64_t row_steps = 64, column_steps = 64, unroll = 8;
 
 void Generator::write_rows(std::size_t s) {
   for (const HostAccumulator& acc : accumulators(s))
@@ -399,12 +399,12 @@ void Generator::join_partials(std::size_t s) {
       return plan_.columns ? "ca::load<" + ctype(prefix[0] == 's' ? acc.value : acc.index) + ">(" + at + ")"
                            : "*(" + at + ")";
     };
-    out_.line(acc.type(out_, plan_.columns) + " " + acc.name("a") + ";");
+    out_.line("ca::blocks<" + acc.type(out_, plan_.columns) + "> " + acc.name("a") + ";");
     out_.line("for (int64_t k = 0; k < " + number(plan_.chunks) + "; ++k) " + acc.name("a") + ".join({" + get("s") +
               (acc.argument ? ", " + get("q") : "") + "});");
     const DType dtype = body_.insts[static_cast<std::size_t>(acc.inst)].dtype;
     const std::string target = plan_.columns ? acc.name("r") + "[c]" : "const " + ctype(dtype) + " " + acc.name("v");
-    out_.line(target + " = " + acc.result(out_, acc.name("a"), plan_.columns) + ";");
+    out_.line(target + " = " + acc.result(out_, acc.name("a") + ".total()", plan_.columns) + ";");
   }
   if (plan_.columns) out_.close();
 }

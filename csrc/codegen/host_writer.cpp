@@ -71,7 +71,23 @@ std::string HostWriter::value(std::int32_t id) const {
     return "ca::iota<int64_t>(" + address(inst.access) + ", " + std::to_string(inst.access.strides[vector_axis_]) +
            "ll)";
   }
+  if (vector && inst.fn == "eq") {
+    // A class index against the place in the row.
+    for (const std::size_t side : {0, 1})
+      if (counts_lanes(inst.operands[side]) && !varies(inst.operands[1 - side])) {
+        const Access& place = body_.insts[static_cast<std::size_t>(inst.operands[side])].access;
+        return "ca::lanes_at(" + address(place) + ", " + std::to_string(place.strides[vector_axis_]) + ", " +
+               operand(inst.operands[1 - side], false) + ")";
+      }
+  }
   return expression(inst, [&](std::int32_t o) { return operand(o, vector); });
+}
+
+bool HostWriter::counts_lanes(std::int32_t id) const {
+  const Inst& inst = body_.insts[static_cast<std::size_t>(id)];
+  if (inst.kind != InstKind::index || inst.dtype != DType::i64) return false;
+  const std::int64_t step = inst.access.strides[vector_axis_];
+  return step > 0 && step < 1 << 20;
 }
 
 void HostWriter::define(std::int32_t id) {

@@ -51,6 +51,9 @@ class HostWriter {
   std::string source() const;
 
  private:
+  /// Whether it is an index that grows from lane to lane.
+  bool counts_lanes(std::int32_t inst) const;
+
   const schedule::Body& body_;
   std::size_t vector_axis_;
   int lanes_;

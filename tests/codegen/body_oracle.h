@@ -116,6 +116,20 @@ inline std::int64_t integer_map(const std::string& fn, DType dtype, const Number
   throw std::logic_error("no reference for integer " + fn);
 }
 
+/// Beside the positive zero, where the recurrence below cancels: digamma(x) - digamma(zero) is the sum over k of
+/// (x - zero) / ((k + zero) (k + x)), here to `terms` and then by Euler and Maclaurin.
+inline long double digamma_beside_zero(long double x) {
+  const long double zero = 0x1.762d86356be3fp+0L, below = 0x1.b86a722197829p-54L, off = x - zero - below;
+  constexpr int terms = 2000;
+  const auto term = [&](int k) { return 1 / ((k + zero + below) * (k + x)); };
+  const long double last = term(terms), n = terms;
+  const long double slope = -last * (1 / (n + zero) + 1 / (n + x));
+  const long double rest = off == 0 ? 1 / (n + x) : std::log1p(off / (n + zero)) / off;
+  long double sum = rest + last / 2 - slope / 12;
+  for (int k = terms; k-- > 0;) sum += term(k);
+  return off * sum;
+}
+
 inline long double digamma_reference(long double x) {
   if (x == 0) return std::copysign(std::numeric_limits<long double>::infinity(), -x);
   if (x < 0) {
@@ -123,6 +137,7 @@ inline long double digamma_reference(long double x) {
     const long double pi = 3.14159265358979323846264338327950288L;
     return digamma_reference(1 - x) - pi / std::tan(pi * (x - std::rint(x)));
   }
+  if (std::fabs(x - 1.46L) < 0.3L) return digamma_beside_zero(x);
   long double sum = 0;
   while (x < 40) sum -= 1 / x++;
   const long double i = 1 / (x * x);
@@ -132,14 +147,16 @@ inline long double digamma_reference(long double x) {
 inline long double erfinv_reference(long double y) {
   if (std::isnan(y) || std::fabs(y) > 1) return std::nanl("");
   if (std::fabs(y) == 1) return std::copysign(std::numeric_limits<long double>::infinity(), y);
-  long double low = -7, high = 7;
+  if (y < 0) return -erfinv_reference(-y);
+  if (y < 1e-6L) return y * 0.886226925452758013649L * (1 + y * y * 0.2617993877991494365L);
+  long double low = 0, high = 7;
   for (int k = 0; k < 200; ++k) {
     const long double middle = (low + high) / 2;
     // Near one, through erfc, which keeps its digits there.
-    const bool below = y < 0 ? std::erfc(-middle) < 1 + y : y > 0.5L ? std::erfc(middle) > 1 - y : std::erf(middle) < y;
+    const bool below = y > 0.5L ? std::erfc(middle) > 1 - y : std::erf(middle) < y;
     (below ? low : high) = middle;
   }
-  return std::fabs(y) < 1e-6L ? y * 0.886226925452758013649L * (1 + y * y * 0.2617993877991494365L) : (low + high) / 2;
+  return (low + high) / 2;
 }
 
 inline long double bessel_reference(long double x, int order) {

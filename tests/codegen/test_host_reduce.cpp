@@ -204,6 +204,87 @@ TEST(HostReduce, LongSumsAreAccurate) {
   }
 }
 
+/// Squared distances of small integers from a mean: few distinct values, each of which rounds the same way whenever it
+/// is added to a sum of the same size.
+TEST(HostReduce, RoundingsThatAgreeDoNotAddUp) {
+  struct Layout {
+    std::int64_t sums, terms, step, next;  ///< `step` from one sum to the next, `next` from term to term
+  };
+  for (const auto& [sums, terms, step, next] :
+       std::vector<Layout>{{64, 8192, 8192, 1}, {64, 4096, 1, 64}, {1, 1 << 20, 1 << 20, 1}}) {
+    BodyBuilder b({{sums, false}, {terms, true}});
+    b.store(b.reduce(ReduceKind::sum, b.load(DType::f32, {step, next})), {1, 0});
+    Memory memory(b.body);
+    std::mt19937 random(5);
+    std::normal_distribution<float> normal(0, 2.5f);
+    for (std::int64_t s = 0; s < sums; ++s) {
+      const float mean = static_cast<float>(s + 1) / 2048;
+      for (std::int64_t t = 0; t < terms; ++t) {
+        const float off = std::nearbyint(normal(random)) - mean;
+        memory.set(0, s * step + t * next, {off * off, 0});
+      }
+    }
+    for (const Candidate& candidate : codegen::candidates(b.body, host_target(), 4)) {
+      SCOPED_TRACE(candidate.template_name + " " + std::to_string(terms));
+      HostKernel kernel(b.body, candidate);
+      expect_matches(b.body, kernel, memory, 3e-7, 0);
+    }
+  }
+}
+
+TEST(HostReduce, LongSumsKeepInfinitiesAndOverflow) {
+  constexpr std::int64_t terms = 40000;
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    BodyBuilder b({{4, false}, {terms, true}});
+    b.store(b.reduce(ReduceKind::sum, b.load(dtype, {terms, 1})), {1, 0});
+    Memory memory(b.body);
+    for (std::int64_t t = 0; t < terms; ++t) {
+      memory.set(0, t, {t == 77 ? HUGE_VALL : 1, 0});
+      memory.set(0, terms + t, {t == 30000 ? -HUGE_VALL : t == 3 ? 1e30L : 1, 0});
+      memory.set(0, 2 * terms + t, {dtype == DType::f32 ? 3e38L : 1e308L, 0});
+      memory.set(0, 3 * terms + t, {t == 5 ? HUGE_VALL : t == 35000 ? -HUGE_VALL : 1, 0});
+    }
+    for (const Candidate& candidate : codegen::candidates(b.body, host_target(), 4)) {
+      HostKernel kernel(b.body, candidate);
+      kernel.run(memory.pointers());
+      SCOPED_TRACE(candidate.template_name);
+      EXPECT_EQ(memory.get(1, 0).f, HUGE_VALL);
+      EXPECT_EQ(memory.get(1, 1).f, -HUGE_VALL);
+      EXPECT_EQ(memory.get(1, 2).f, HUGE_VALL);
+      EXPECT_TRUE(std::isnan(memory.get(1, 3).f));
+    }
+  }
+}
+
+/// The element at a given place, and whether there is one: class losses.
+TEST(HostReduce, PlacesAreFoundByTheirIndex) {
+  const std::vector<std::int64_t> places = {0, 1, 15, 16, 39, 40, -1, -100, INT64_MIN, INT64_MAX, 1LL << 32};
+  const auto rows = static_cast<std::int64_t>(places.size());
+  for (const DType dtype : {DType::f32, DType::f64, DType::bf16}) {
+    for (const bool columns : {false, true}) {
+      constexpr std::int64_t n = 40;
+      BodyBuilder b({{rows, false}, {n, true}});
+      const std::vector<std::int64_t> along =
+          columns ? std::vector<std::int64_t>{1, rows} : std::vector<std::int64_t>{n, 1};
+      const auto x = b.load(dtype, along), place = b.load(DType::i64, {1, 0}), index = b.index({0, 1});
+      const auto here = b.map("eq", DType::b8, {index, place}),
+                 twice = b.map("eq", DType::b8, {place, b.index({0, 2}, 1)});
+      const auto zero = b.constant({0.0}, dtype);
+      b.store(b.reduce(ReduceKind::sum, b.map("where", dtype, {here, x, zero})), {1, 0});
+      b.store(b.reduce(ReduceKind::any, twice), {1, 0});
+      b.store(here, {n, 1});
+      for (const Candidate& candidate : codegen::candidates(b.body, host_target(), 4)) {
+        SCOPED_TRACE(candidate.template_name + " " + dtype_name(dtype));
+        HostKernel kernel(b.body, candidate);
+        Memory memory(b.body);
+        fill_random(b.body, memory, 3);
+        for (std::int64_t r = 0; r < rows; ++r) memory.set(1, r, {0, places[static_cast<std::size_t>(r)]});
+        expect_matches(b.body, kernel, memory, 0, 0);
+      }
+    }
+  }
+}
+
 TEST(HostReduce, PartialsAreRecombinedInEveryStageOfASplit) {
   BodyBuilder b({{2, false}, {50000, true}});
   softmax(b, DType::f32, {50000, 1});

@@ -137,6 +137,32 @@ struct vec {
 template <class T>
 using reg = typename vec<T>::reg;
 
+template <class D, class S, int n>
+CA_INLINE auto cast_register(typename pack<S, n>::type from) {
+  using To = typename pack<D, n>::type;
+#if CA_REGISTER >= 64
+  // Left to itself g++ converts these in halves and puts the halves together.
+  typedef short narrow_lanes __attribute__((vector_size(32)));
+  typedef int wide_lanes __attribute__((vector_size(64)));
+  constexpr bool whole = n == 16 && !is_real<S> && !is_real<D>;
+  if constexpr (whole && sizeof(S) == 2 && sizeof(D) == 4 && is_signed<S>)
+    return (To)__builtin_ia32_pmovsxwd512_mask((narrow_lanes)from, wide_lanes{}, uint16_t(-1));
+  else if constexpr (whole && sizeof(S) == 2 && sizeof(D) == 4)
+    return (To)__builtin_ia32_pmovzxwd512_mask((narrow_lanes)from, wide_lanes{}, uint16_t(-1));
+  else if constexpr (whole && sizeof(S) == 4 && sizeof(D) == 2)
+    return (To)__builtin_ia32_pmovdw512_mask((wide_lanes)from, narrow_lanes{}, uint16_t(-1));
+  else
+#endif
+    return __builtin_convertvector(from, To);
+}
+
+template <int... k>
+struct indices {};
+template <class V, int... k>
+CA_INLINE auto side_by_side(V low, V high, indices<k...>) {
+  return __builtin_shufflevector(low, high, k...);
+}
+
 /// Lanes converted one by one as static_cast does, `n` at a time, as many as fit one register of either type. Integers
 /// change their width by a factor of two a step: the compiler takes longer strides lane by lane.
 template <class D, class S>
@@ -155,11 +181,20 @@ CA_INLINE void cast_lanes(void* out, const void* in) {
   } else {
     constexpr int widest = to_size > from_size ? to_size : from_size;
     constexpr int n = lanes * widest > CA_REGISTER ? CA_REGISTER / widest : lanes;
-    for (int q = 0; q < lanes / n; ++q) {
+    const auto part = [&](int q) __attribute__((always_inline)) {
       typename pack<S, n>::type from;
       __builtin_memcpy(&from, static_cast<const char*>(in) + q * sizeof from, sizeof from);
-      const auto to = __builtin_convertvector(from, typename pack<D, n>::type);
-      __builtin_memcpy(static_cast<char*>(out) + q * sizeof to, &to, sizeof to);
+      return cast_register<D, S, n>(from);
+    };
+    if constexpr (lanes == 2 * n && lanes * to_size <= CA_REGISTER) {
+      // Two stores that one load reads back would wait for each other in memory.
+      const auto both = side_by_side(part(0), part(1), indices<__integer_pack(lanes)...>{});
+      __builtin_memcpy(out, &both, sizeof both);
+    } else {
+      for (int q = 0; q < lanes / n; ++q) {
+        const auto to = part(q);
+        __builtin_memcpy(static_cast<char*>(out) + q * sizeof to, &to, sizeof to);
+      }
     }
   }
 }

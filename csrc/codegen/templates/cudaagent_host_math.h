@@ -117,6 +117,13 @@ CA_COMPARE(le, <=)
 CA_COMPARE(gt, >)
 CA_COMPARE(ge, >=)
 
+/// Which lanes of iota(first, step) equal `place`, step above 0: in 32 bits, as masks are, and -1 is no lane's.
+CA_INLINE vec<bool> lanes_at(int64_t first, int32_t step, int64_t place) {
+  const int64_t off = place - first;
+  const int32_t lane = off >= 0 && off < int64_t(step) * lanes ? int32_t(off) : -1;
+  return eq(iota<int32_t>(0, step), vec<int32_t>(lane));
+}
+
 template <class V>
 CA_INLINE auto isnan(V x) {
   return ne(x, x);

@@ -131,12 +131,45 @@ CA_INLINE vec<int64_t> positions(vec<T> index) {
   return convert<int64_t>(where(eq(index, vec<T>(highest<T>())), vec<T>(T(0)), index));
 }
 
-/// Accumulators in three levels. The first takes elements, `width` of them in turn; every fold empties it into the
-/// second, and every 64th fold that into the third, so that no chain of additions grows with the row.
+/// Joins the accumulators of blocks.
+template <class A, bool rounds = false>
+struct block_joiner {
+  A all;
+
+  CA_INLINE void join(const A& block) { all.join(block); }
+  CA_INLINE A total() const { return all; }
+};
+/// A sum of floats keeps what each addition rounds away. Values from a small set round the same way at every step, so
+/// that without this the error grows with the length of the row and not with its root.
+template <class A>
+struct block_joiner<A, true> {
+  A all, lost;
+
+  CA_INLINE void join(const A& block) {
+    const auto before = all.value, sum = add(before, block.value), taken = sub(sum, before);
+    lost.value = add(lost.value, add(sub(before, sub(sum, taken)), sub(block.value, taken)));
+    all.value = sum;
+  }
+  /// Of an infinity nothing is lost, but the differences above are NaN.
+  CA_INLINE A total() const {
+    A result = all;
+    result.join({where(isnan(lost.value), decltype(lost.value)(0), lost.value)});
+    return result;
+  }
+};
+template <class A>
+inline constexpr bool sums_floats = false;
+template <class V>
+inline constexpr bool sums_floats<accumulator<reduce_sum, V>> = is_real<element<V>>;
+template <class A>
+using blocks = block_joiner<A, sums_floats<A>>;
+
+/// Accumulators in two levels. The first takes elements, `width` of them in turn; every fold empties it into the
+/// second, so that no chain of rounded additions grows with the row.
 template <class A, int width>
 struct cascade {
-  A first[width], second, third;
-  int folds = 0;
+  A first[width];
+  blocks<A> second;
 
   CA_INLINE A joined() const {
     A all = first[0];
@@ -153,16 +186,11 @@ struct cascade {
   CA_INLINE void fold() {
     second.join(joined());
     for (int w = 0; w < width; ++w) first[w] = A{};
-    if ((++folds & 63) == 0) {
-      third.join(second);
-      second = A{};
-    }
   }
   CA_INLINE A total() const {
-    A all = second;
+    blocks<A> all = second;
     all.join(joined());
-    all.join(third);
-    return all;
+    return all.total();
   }
 };
 

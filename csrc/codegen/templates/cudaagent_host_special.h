@@ -10,23 +10,54 @@ inline constexpr double pi = 3.14159265358979323846;
 
 inline double lgamma(double x) { return __builtin_lgamma(x); }
 
-/// Recurrence up to 12, then the asymptotic series; reflection below zero.
+/// digamma on [1, 2]: its zero, in two doubles so that the distance from it keeps every bit, times a polynomial in
+/// x - 1.5 that was fitted to digamma(x) / (x - zero) at Chebyshev points, within 8e-17.
+inline double digamma_1_to_2(double x) {
+  constexpr double fit[] = {
+      -0.00017312261802727394, 0.00025968482126430747, -0.00015148586836773365, 0.0002272331660987376,
+      -0.0004821990530566789,  0.0007233266279287554,  -0.0010376374098418604,  0.0015566317474486838,
+      -0.002345267632540769,   0.003519006401502276,   -0.005279964873257405,   0.007926944646403797,
+      -0.011908218001568644,   0.0179072524394512,     -0.02697579675613825,    0.04076083381242074,
+      -0.061922133273064534,   0.09498872445494122,    -0.14840492305390884,    0.2405424842407742,
+      -0.4236274212814605,     0.951055876031833};
+  const double off = (x - 0x1.762d86356be3fp+0) - 0x1.b86a722197829p-54;
+  double slope = 0;
+  for (const double term : fit) slope = slope * (x - 1.5) + term;
+  return off * slope;
+}
+
+inline double log(double x) { return __builtin_log(x); }
+inline long double log(long double x) { return __builtin_logl(x); }
+
+/// By recurrence up to 20 or more, then the asymptotic series.
+template <class Real>
+inline Real digamma_series(Real x) {
+  Real sum = 0;
+  for (; x < 20; x += 1) sum -= 1 / x;
+  // Bernoulli numbers B_2k / 2k.
+  constexpr Real terms[] = {Real(1) / 12,  Real(-1) / 120,     Real(1) / 252, Real(-1) / 240,
+                            Real(1) / 132, Real(-691) / 32760, Real(1) / 12};
+  const Real inverse = 1 / (x * x);
+  Real tail = 0;
+  for (int k = 6; k >= 0; --k) tail = (tail + terms[k]) * inverse;
+  return sum + log(x) - 1 / (2 * x) - tail;
+}
+
 inline double digamma(double x) {
   if (x == 0) return __builtin_copysign(__builtin_inf(), -x);
   if (x < 0) {
     if (x == __builtin_floor(x)) return __builtin_nan("");
-    // Of the distance to the nearest integer, which is exact, also where x itself is tiny.
-    return digamma(1 - x) - pi / __builtin_tan(pi * (x - __builtin_rint(x)));
+    // The two terms cancel beside the zeros, one between any two integers: the wider type has digits to spare. The
+    // tangent is of the distance to the nearest integer, which is exact, also where x itself is tiny.
+    constexpr long double wide_pi = 3.14159265358979323846264338327950288L;
+    return double(digamma_series(1 - (long double)(x)) - wide_pi / __builtin_tanl(wide_pi * (x - __builtin_rint(x))));
   }
+  // On the way to [1, 2] no terms cancel.
+  if (x < 1) return digamma_1_to_2(x + 1) - 1 / x;
+  if (x >= 12) return digamma_series(x);
   double sum = 0;
-  for (; x < 12; x += 1) sum -= 1 / x;
-  if (x > 1e17) return __builtin_log(x);
-  // Bernoulli numbers B_2k / 2k.
-  constexpr double terms[] = {1.0 / 12, -1.0 / 120, 1.0 / 252, -1.0 / 240, 1.0 / 132, -691.0 / 32760, 1.0 / 12};
-  const double inverse = 1 / (x * x);
-  double tail = 0;
-  for (int k = 6; k >= 0; --k) tail = (tail + terms[k]) * inverse;
-  return sum + __builtin_log(x) - 0.5 / x - tail;
+  while (x > 2) sum += 1 / (x -= 1);
+  return digamma_1_to_2(x) + sum;
 }
 
 /// Newton steps of third order (Halley) on erf, on erfc near one, where erf has lost its digits.

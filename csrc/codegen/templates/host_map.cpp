@@ -40,19 +40,10 @@ Params defaults(const Body& full, const Target&) {
 }
 
 std::vector<Params> variants(const Body& body, const Target& target) {
-  std::vector<Params> result;
   const Params start = defaults(body, target);
-  for (const std::int64_t block : {2048, 32768}) {
-    Params params = start;
-    params["block"] = block;
-    if (start.at("tile") == 1 && start.at("lanes") > 1) result.push_back(params);
-  }
-  for (const std::int64_t tile : {8, 32}) {
-    Params params = start;
-    params["tile"] = tile;
-    if (start.at("tile") > 1) result.push_back(params);
-  }
-  return result;
+  if (start.at("tile") > 1) return with_each(start, "tile", {8, 32});
+  if (start.at("lanes") > 1) return with_each(start, "block", {2048, 32768});
+  return {};
 }
 
 /// What one kernel iterates over.

@@ -25,14 +25,7 @@ Params defaults(const Body& full, const Target& target) {
 }
 
 std::vector<Params> variants(const Body& body, const Target& target) {
-  std::vector<Params> result;
-  const Params start = defaults(body, target);
-  for (const std::int64_t tile : {128, 2048}) {
-    Params params = start;
-    params["tile"] = tile;
-    result.push_back(params);
-  }
-  return result;
+  return with_each(defaults(body, target), "tile", {128, 2048});
 }
 
 Outcome<Source> generate(const Body& body, const Params& params, const Target&, const std::string& name) {

@@ -39,14 +39,7 @@ int suits(const Body& body, const Target& target) {
 }
 
 std::vector<Params> variants(const Body& body, const Target& target) {
-  std::vector<Params> result;
-  const Params start = defaults(body, target);
-  for (const std::int64_t chunks : {target.units, target.units * 16}) {
-    Params params = start;
-    params["chunks"] = chunks;
-    result.push_back(params);
-  }
-  return result;
+  return with_each(defaults(body, target), "chunks", {target.units, target.units * 16});
 }
 
 Outcome<Source> generate(const Body& body, const Params& params, const Target&, const std::string& name) {
