@@ -46,6 +46,13 @@ class Walk {
     return !reject(last);
   }
 
+  // Rewritten and scheduled only: what would be generated, and why the rest would not.
+  Json planned() {
+    rewritten_ = rewrite::rewrite(captured_, options_, keep_);
+    plan_ = schedule::schedule(rewritten_.graph, machine_, options_);
+    return report_plan(captured_, plan_);
+  }
+
   std::unique_ptr<runtime::Program> program(const std::vector<bool>& bound) {
     std::vector<std::shared_ptr<runtime::Kernel>> kernels;
     for (const schedule::Region& region : plan_.regions) {
@@ -266,6 +273,11 @@ Json compile_only(const ir::Graph& captured, const Options& options) {
   for (int round = 1; !walk.round(round == most_rounds); ++round) {
   }
   return walk.report();
+}
+
+Json plan_only(const ir::Graph& captured, const Options& options) {
+  ir::check(captured);
+  return Walk(captured, options, nullptr).planned();
 }
 
 }  // namespace cudaagent

@@ -145,4 +145,20 @@ Json make_report(const ReportInputs& in) {
   return report;
 }
 
+Json report_plan(const ir::Graph& captured, const schedule::Plan& plan) {
+  Json regions = Json::array();
+  for (const schedule::Region& region : plan.regions) {
+    Json nodes = Json::array();
+    std::set<std::int32_t> origins;
+    for (const std::int32_t node : region.nodes) {
+      const std::int32_t origin = plan.graph.nodes.at(static_cast<std::size_t>(node)).origin;
+      if (origin >= 0 && origins.insert(origin).second) {
+        nodes.push_back(captured.nodes.at(static_cast<std::size_t>(origin)).op);
+      }
+    }
+    regions.push_back({{"kind", kind_name(region.kind)}, {"nodes", nodes}, {"why", region.why}});
+  }
+  return {{"regions", regions}};
+}
+
 }  // namespace cudaagent
