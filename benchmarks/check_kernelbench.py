@@ -4,7 +4,8 @@ python -m benchmarks.check_kernelbench --path kb --capture               no GPU:
 python -m benchmarks.check_kernelbench --path kb --out rows.jsonl        on a GPU: ours and eager against fp64
 python -m benchmarks.check_kernelbench --path kb --device cpu --scale-down 16 --out rows.jsonl
 
---path is KernelBench's own folder of that name, with level1/ and level2/ in it. A run that stopped goes on with --resume.
+--path is KernelBench's own folder of that name, with level1/ and level2/ in it. A run that stopped goes on with
+--resume.
 """
 
 from __future__ import annotations
