@@ -22,4 +22,7 @@ Optimized optimize(const ir::Graph& captured, const std::vector<bool>& bound, co
 /// Everything up to binaries, with no device and no host: how CI proves the CUDA path. Report as above.
 Json compile_only(const ir::Graph& captured, const Options& options);
 
+/// As far as the schedule, which takes milliseconds: {"regions": [{"kind", "nodes", "why"}, ...]}
+Json plan_only(const ir::Graph& captured, const Options& options);
+
 }  // namespace cudaagent

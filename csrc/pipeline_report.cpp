@@ -20,12 +20,13 @@ const char* kind_name(schedule::RegionKind kind) {
 }
 
 // The captured operators a region stands for, each once, in order.
-Json captured_ops(const ReportInputs& in, const schedule::Region& region, std::set<std::int32_t>& origins) {
+Json captured_ops(const ir::Graph& captured, const schedule::Plan& plan, const schedule::Region& region,
+                  std::set<std::int32_t>& origins) {
   Json ops = Json::array();
   for (const std::int32_t node : region.nodes) {
-    const std::int32_t origin = in.plan.graph.nodes.at(static_cast<std::size_t>(node)).origin;
+    const std::int32_t origin = plan.graph.nodes.at(static_cast<std::size_t>(node)).origin;
     if (origin >= 0 && origins.insert(origin).second) {
-      ops.push_back(in.captured.nodes.at(static_cast<std::size_t>(origin)).op);
+      ops.push_back(captured.nodes.at(static_cast<std::size_t>(origin)).op);
     }
   }
   return ops;
@@ -74,7 +75,7 @@ Json make_report(const ReportInputs& in) {
   for (const schedule::Region& region : in.plan.regions) {
     std::set<std::int32_t> origins;
     Json json = {{"name", region.name}, {"kind", kind_name(region.kind)}};
-    json["nodes"] = captured_ops(in, region, origins);
+    json["nodes"] = captured_ops(in.captured, in.plan, region, origins);
     if (region.kind == schedule::RegionKind::generated) describe_kernel(in, region, json);
     if (region.kind == schedule::RegionKind::external && !origins.empty()) {
       const auto it = left.find(*origins.begin());
@@ -108,6 +109,16 @@ Json make_report(const ReportInputs& in) {
                      {"binary_misses", in.counts.binary_misses}};
   report["problem"] = in.store.problem();
   return report;
+}
+
+Json report_plan(const ir::Graph& captured, const schedule::Plan& plan) {
+  Json regions = Json::array();
+  for (const schedule::Region& region : plan.regions) {
+    std::set<std::int32_t> origins;
+    const Json nodes = captured_ops(captured, plan, region, origins);
+    regions.push_back({{"kind", kind_name(region.kind)}, {"nodes", nodes}, {"why", region.why}});
+  }
+  return {{"regions", regions}};
 }
 
 }  // namespace cudaagent

@@ -26,4 +26,7 @@ struct ReportInputs {
 /// {"device", "arch", "regions": [...], "left": [...], "fired": [...], "timings": {...}, "cache": {...}, "problem": ""}
 Json make_report(const ReportInputs& in);
 
+/// Regions by kind, the captured operators each stands for, and why an external one is that.
+Json report_plan(const ir::Graph& captured, const schedule::Plan& plan);
+
 }  // namespace cudaagent

@@ -87,5 +87,12 @@ def compile_for(module: nn.Module, inputs: Sequence[Any], arch: str, **options: 
     return [json.loads(torch.ops.cudaagent.compile_only(json.dumps(d.graph), checked)) for d in documents]
 
 
+def plan_for(document: Document, arch: str) -> dict[str, Any]:
+    """The regions of a captured graph for `arch`, nothing built: kind, operators and why one is left to PyTorch."""
+    library.load()
+    options = make_options({"cuda_arch": arch}).to_json()
+    return dict(json.loads(torch.ops.cudaagent.plan_only(json.dumps(document.graph), options)))
+
+
 def _call(module: nn.Module, /, *inputs: Any) -> Any:
     return module(*inputs)

@@ -52,6 +52,14 @@ void expand(Builder& b, const Call& c) {
   c.yield_alias(b.dims(x) == c.out().dims ? x : b.expand(x, c.out().dims));
 }
 
+void broadcast_tensors(Builder& b, const Call& c) {
+  const std::vector<Val> given = c.tensors("tensors");
+  for (std::size_t k = 0; k < given.size(); ++k) {
+    if (!c.used(k)) continue;
+    c.yield_alias(k, b.dims(given[k]) == c.out(k).dims ? given[k] : b.expand(given[k], c.out(k).dims));
+  }
+}
+
 Dims identity_order(std::int64_t rank) {
   Dims order(static_cast<std::size_t>(rank));
   std::iota(order.begin(), order.end(), 0);
@@ -119,6 +127,7 @@ void add_shapes(Registry& r) {
          "atleast_3d"},
         reshape);
   r.add({"view.dtype"}, view_dtype);
+  r.add({"broadcast_tensors"}, broadcast_tensors);
   r.add({"expand", "expand_as", "broadcast_to"}, expand);
   r.add({"permute"}, permute);
   r.add({"transpose.int"}, swapping("dim0", "dim1"));

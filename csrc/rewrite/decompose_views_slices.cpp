@@ -92,6 +92,25 @@ void tensor_split_sections(Builder& b, const Call& c) {
   });
 }
 
+/// One element less in `dim`: each minus the one before it. Of booleans: whether they differ.
+Val step_between(Builder& b, Val x, std::int64_t dim) {
+  const std::int64_t extent = std::max<std::int64_t>(b.extent(x, dim) - 1, 0);
+  const Val later = b.slice(x, dim, std::min<std::int64_t>(1, b.extent(x, dim)), 1, extent);
+  const Val earlier = b.slice(x, dim, 0, 1, extent);
+  return b(b.dtype(x) == DType::b8 ? "ne" : "sub", later, earlier);
+}
+
+void diff(Builder& b, const Call& c) {
+  if (c.has("prepend") || c.has("append")) return b.refuse("diff of a tensor that is lengthened first");
+  const Val self = c.tensor("self");
+  if (b.rank(self) == 0) return b.refuse("a diff of a 0-dim tensor");
+  const std::int64_t dim = b.axis(c.integer("dim", -1), b.rank(self));
+  // Half types round after every step, so several steps are not one sum.
+  const std::int64_t times = std::min(c.integer("n", 1), b.extent(self, dim));
+  if (times != 1) return b.refuse("a diff of another order than 1");
+  c.yield(step_between(b, b.compute(self, b.dtype(self)), dim));
+}
+
 }  // namespace
 
 void add_slices(Registry& r) {
@@ -102,6 +121,7 @@ void add_slices(Registry& r) {
   r.add({"split.Tensor", "unsafe_split.Tensor"}, split);
   r.add({"split.sizes", "split_with_sizes", "unsafe_split_with_sizes"}, split_sizes);
   r.add({"chunk", "unsafe_chunk"}, chunk);
+  r.add({"diff"}, diff);
   r.add({"tensor_split.sections"}, tensor_split_sections);
 }
 

@@ -54,6 +54,14 @@ std::string compile_graph_only(std::string graph_json, std::string options_json)
   });
 }
 
+std::string plan_graph_only(std::string graph_json, std::string options_json) {
+  return translate_errors([&] {
+    const auto graph = parse_json(graph_json, "the graph").get<ir::Graph>();
+    const Options options = options_from_json(parse_json(options_json, "the options"));
+    return plan_only(graph, options).dump(-1, ' ', false, Json::error_handler_t::replace);
+  });
+}
+
 std::string survey(std::string options_json) {
   return translate_errors([&] {
     const Options options = options_from_json(parse_json(options_json, "the options"));
@@ -73,6 +81,7 @@ std::string version() { return Json{{"codegen", codegen::version()}, {"torch", T
 TORCH_LIBRARY(cudaagent, library) {
   library.def("compile(str graph_json, str options_json, bool[] bound) -> int", &compile);
   library.def("compile_only(str graph_json, str options_json) -> str", &compile_graph_only);
+  library.def("plan_only(str graph_json, str options_json) -> str", &plan_graph_only);
   library.def("report(int handle) -> str", &report);
   library.def("release(int handle) -> ()", &release);
   library.def("survey(str options_json) -> str", &survey);

@@ -57,6 +57,9 @@ VIEWS: list[tuple[str, tuple[int, ...], tuple[Any, ...]]] = [
     ("aten::split.sizes", (2, 7), ([1, 0, 6], 1)),
     ("aten::tensor_split.sections", (2, 7), (3, 1)),
     ("aten::unbind.int", (2, 3), (1,)),
+    ("aten::diff", (2, 7), ()),
+    ("aten::diff", (4, 3), (1, 0)),
+    ("aten::diff", (2, 1), ()),
     ("aten::repeat", (2, 3), ([2, 1, 3],)),
     ("aten::repeat", (), ([2],)),
     ("aten::tile", (2, 3), ([2],)),
@@ -92,6 +95,19 @@ def test_view(op: str, shape: tuple[int, ...], args: tuple[Any, ...]) -> None:
         if "glu" in op and not dtype.is_floating_point:
             continue
         check_call(op, Gen(dtype).fill(shape, dtype), *args)
+
+
+def test_diffs_that_stay_extern() -> None:
+    x = torch.randn(2, 7)
+    check_call("aten::diff", x, 2, extern=True)
+    check_call("aten::diff", torch.randn(2, 0), extern=True)
+    check_call("aten::diff", x, 1, -1, torch.zeros(2, 1), extern=True)
+
+
+def test_broadcast_tensors() -> None:
+    for dtype in (torch.float32, torch.bfloat16, torch.int64, torch.bool):
+        g = Gen(dtype)
+        check_call("aten::broadcast_tensors", [g.fill((3, 1), dtype), g.fill((4,), dtype), g.fill((2, 1, 4), dtype)])
 
 
 def test_views_of_other_layouts() -> None:
