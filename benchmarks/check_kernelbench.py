@@ -82,6 +82,12 @@ def read_rows(path: pathlib.Path | None) -> list[Row]:
     return rows
 
 
+def same_in_eval(row: Row, name: str, mode: str) -> bool:
+    """Whether `row`, of the training mode, stands for eval mode too: no module of that problem asks which it is."""
+    trained = row["problem"].split()[0] == name and row["mode"] == "train"
+    return mode == "eval" and trained and row.get("modal") is False
+
+
 def run_mode(path: pathlib.Path, mode: str, args: argparse.Namespace) -> Row:
     if args.capture:
         return capture_problem(path, mode, args.arch, args.compile)
@@ -95,7 +101,7 @@ def run_mode(path: pathlib.Path, mode: str, args: argparse.Namespace) -> Row:
     torch.compiler.reset()
     if args.device == "cuda":
         torch.cuda.empty_cache()
-    return {"problem": load_problem(path).name, "mode": mode} | row
+    return {"problem": f"{short_name(path)} {path.stem.partition('_')[2]}", "mode": mode} | row
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -130,7 +136,8 @@ def main(argv: Sequence[str] | None = None) -> int:
                 print("out of time: go on with --resume")
                 summarise(rows)
                 return 0
-            rows.append(run_mode(path, mode, args))
+            same = bool(rows) and same_in_eval(rows[-1], short_name(path), mode)
+            rows.append(rows[-1] | {"mode": mode, "as": "train"} if same else run_mode(path, mode, args))
             show(rows[-1])
             if args.out:
                 with args.out.open("a") as out:

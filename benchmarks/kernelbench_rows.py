@@ -21,6 +21,7 @@ _SEED = 1234
 # The contract's: twice eager's error, and never less than four ulp (csrc/verify/contract.cpp).
 _FACTOR, _FLOOR_ULPS = 2.0, 4
 _RANDOM = (nn.modules.dropout._DropoutNd, nn.RReLU)
+_MODAL = (*_RANDOM, nn.modules.batchnorm._NormBase)  # training mode changes what they do
 
 
 def failure(error: BaseException) -> str:
@@ -54,6 +55,7 @@ def run_problem(
         del truth, eager
         samples = time_cpu({"ours": lambda: optimized(*args), "eager": lambda: timed(*args)}, seconds, least=3)
     row |= {f"{name}_ms": statistics.median(times) for name, times in samples.items()}
+    row["modal"] = any(isinstance(part, _MODAL) for part in net.modules())
     return row | ({"against": "eager"} if random else {}) | _coverage(optimized)
 
 

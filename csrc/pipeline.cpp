@@ -28,7 +28,6 @@ class Walk {
     if (host && (options.verify || options.search > 0)) verdicts_.emplace(shop_, store_, counts_, *host);
   }
 
-<<<<<<< HEAD
   // Rounds until nothing is rejected.
   void run() {
     for (int number = 1; !round(number == most_rounds); ++number) {
@@ -43,16 +42,6 @@ class Walk {
   }
 
   std::unique_ptr<runtime::Program> program(const std::vector<bool>& bound, TensorHost& host) {
-=======
-  // Rewritten and scheduled only: what would be generated, and why the rest would not.
-  Json planned() {
-    rewritten_ = rewrite::rewrite(captured_, options_, keep_);
-    plan_ = schedule::schedule(rewritten_.graph, machine_, options_);
-    return report_plan(captured_, plan_);
-  }
-
-  std::unique_ptr<runtime::Program> program(const std::vector<bool>& bound) {
->>>>>>> wt-kb
     std::vector<std::shared_ptr<runtime::Kernel>> kernels;
     for (const schedule::Region& region : plan_.regions) {
       const bool generated = region.kind == schedule::RegionKind::generated;
