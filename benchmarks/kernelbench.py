@@ -8,6 +8,8 @@ from __future__ import annotations
 import ast
 import dataclasses
 import pathlib
+import sys
+import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -53,7 +55,11 @@ def load_problem(path: pathlib.Path, cap: int | None = None) -> Problem:
         for statement in tree.body:
             if isinstance(statement, ast.Assign):
                 statement.value = ast.fix_missing_locations(_Cap(cap).visit(statement.value))
-    scope: dict[str, Any] = {"__name__": f"kernelbench_{path.stem}", "__file__": str(path)}
+    # A module that can be imported by its name: Dynamo asks for that.
+    module = types.ModuleType(f"kernelbench_{path.parent.name}_{path.stem}")
+    module.__file__ = str(path)
+    sys.modules[module.__name__] = module
+    scope = vars(module)
     exec(compile(tree, str(path), "exec"), scope)
     return Problem(
         f"{short_name(path)} {path.stem.partition('_')[2]}",

@@ -55,8 +55,11 @@ def run_problem(
         del truth, eager
         samples = time_cpu({"ours": lambda: optimized(*args), "eager": lambda: timed(*args)}, seconds, least=3)
     row |= {f"{name}_ms": statistics.median(times) for name, times in samples.items()}
+    coverage = _coverage(optimized)
+    if "left" in coverage or not coverage["regions"]:
+        row |= {"status": "failed", "why": f"left to PyTorch: {coverage.get('left')}"}
     row["modal"] = any(isinstance(part, _MODAL) for part in net.modules())
-    return row | ({"against": "eager"} if random else {}) | _coverage(optimized)
+    return row | ({"against": "eager"} if random else {}) | coverage
 
 
 def _outcome(net: nn.Module, args: Sequence[Any]) -> list[torch.Tensor]:

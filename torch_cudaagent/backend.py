@@ -42,6 +42,9 @@ def compile_with(
     return result
 
 
+_MOST_FAILURES = 3
+
+
 class Backend:
     """A backend with its options and the records of what it was given; each optimized callable has its own."""
 
@@ -50,6 +53,12 @@ class Backend:
     def __init__(self, options: Options) -> None:
         self.options = options
         self.records: list[Record] = []
+        self.failures = 0  # calls in a row that Dynamo could not trace and PyTorch ran
+
+    @property
+    def hopeless(self) -> bool:
+        """Tracing failed so often in a row that another trial would only cost each call its time."""
+        return self.failures >= _MOST_FAILURES
 
     def note_failure(self, error: Exception) -> None:
         """Dynamo could not trace a call: kept for explain(); a UserError of ours goes on to the caller."""

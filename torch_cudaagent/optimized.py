@@ -104,15 +104,20 @@ class OptimizedCall:
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         module = self._module()
-        if switch.off:
+        backend = self.backend
+        if switch.off or backend.hopeless:
             return module._call_impl(*arguments, **keywords)  # type: ignore[union-attr]
         compiled = self._compiled or self._compile()
         try:
-            return compiled(module, *arguments, **keywords)
+            result = compiled(module, *arguments, **keywords)
+            backend.failures = 0
+            return result
         except _TRACING_ERRORS as error:
-            self.backend.note_failure(error)
+            backend.note_failure(error)
         # Outside the handler, so that an error of the model's own is not shown as a consequence of Dynamo's.
-        return module._call_impl(*arguments, **keywords)  # type: ignore[union-attr]
+        result = module._call_impl(*arguments, **keywords)  # type: ignore[union-attr]
+        backend.failures += 1
+        return result
 
     def _compile(self) -> Callable[..., Any]:
         frame = own_code(_forward)
@@ -159,13 +164,17 @@ def optimize_function(function: Callable[..., Any], options: Options) -> Callabl
 
     @functools.wraps(function)
     def optimized(*arguments: Any, **keywords: Any) -> Any:
-        if switch.off:
+        if switch.off or backend.hopeless:
             return function(*arguments, **keywords)
         try:
-            return compiled(*arguments, **keywords)
+            result = compiled(*arguments, **keywords)
+            backend.failures = 0
+            return result
         except _TRACING_ERRORS as error:
             backend.note_failure(error)
-        return function(*arguments, **keywords)
+        result = function(*arguments, **keywords)
+        backend.failures += 1
+        return result
 
     setattr(optimized, ATTRIBUTE, backend)
     return optimized

@@ -421,3 +421,29 @@ def test_library_of_another_torch(tmp_path, monkeypatch):
 def test_nvrtc_of_torch_is_found():
     found = library.find_nvrtc()
     assert found is None or found.name.startswith("libnvrtc")
+
+
+@pytest.mark.parametrize("kind", ["module", "function"])
+def test_tracing_that_always_fails_is_given_up(optimize, monkeypatch, kind):
+    tried = []
+
+    def fails(*_, **__):
+        tried.append(1)
+        raise torch._dynamo.exc.InternalTorchDynamoError("a defect of Dynamo's")
+
+    monkeypatch.setattr("torch_cudaagent.optimized.compile_function", lambda *_: fails)
+    fast = optimize(net() if kind == "module" else lambda x: x + 1)
+    for _ in range(9):
+        fast(X)
+    assert len(tried) == 3
+    assert "a defect of Dynamo's" in str(cudaagent.explain(fast))
+
+
+def test_wrong_shapes_do_not_count_as_tracing_that_fails(optimize):
+    fast = optimize(net())
+    with torch.no_grad():
+        for _ in range(5):
+            with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+                fast(torch.randn(5, 3))
+        fast(X)
+    assert any(graph["programs"] for graph in graphs(fast))
