@@ -68,6 +68,56 @@ std::vector<Stage> stages(const Body& body) {
   return result;
 }
 
+std::vector<PersistentStage> persistent_stages(const Body& body) {
+  const std::vector<Stage> plain = stages(body);
+  std::vector<PersistentStage> result(plain.size());
+  std::vector<std::size_t> first(body.insts.size(), plain.size());
+  for (std::size_t s = 0; s < plain.size(); ++s)
+    for (const std::int32_t id : plain[s].element) {
+      if (first[static_cast<std::size_t>(id)] != plain.size()) continue;
+      first[static_cast<std::size_t>(id)] = s;
+      result[s].element.push_back(id);
+    }
+  for (std::size_t s = 0; s < plain.size(); ++s)
+    for (const std::int32_t id : result[s].element)
+      for (const std::int32_t operand : body.insts[static_cast<std::size_t>(id)].operands) {
+        const std::size_t made = first[static_cast<std::size_t>(operand)];
+        const bool reduce = body.insts[static_cast<std::size_t>(operand)].kind == InstKind::reduce;
+        if (made < s && !reduce) result[made].kept.insert(operand);
+      }
+  return result;
+}
+
+Recall recall(const Body& body, const std::vector<Stage>& plain, std::size_t stage,
+              const std::map<std::int32_t, std::size_t>& remembered) {
+  Recall result;
+  std::set<std::int32_t> needed;
+  // Operands come before what uses them, so one walk backwards meets every use before its value.
+  const std::vector<std::int32_t>& all = plain[stage].element;
+  for (auto it = all.rbegin(); it != all.rend(); ++it) {
+    const Inst& inst = body.insts[static_cast<std::size_t>(*it)];
+    const bool result_of_stage = inst.kind == InstKind::reduce || inst.kind == InstKind::store;
+    if (!result_of_stage && !needed.contains(*it)) continue;
+    result.insts.push_back(*it);
+    const auto known = remembered.find(*it);
+    if (known != remembered.end() && known->second < stage)
+      result.recalled.insert(*it);
+    else
+      needed.insert(inst.operands.begin(), inst.operands.end());
+  }
+  std::reverse(result.insts.begin(), result.insts.end());
+  return result;
+}
+
+int cost_of_value(const Body& body, std::int32_t inst) {
+  std::vector<bool> marked(body.insts.size(), false);
+  mark(body, inst, marked);
+  std::vector<std::int32_t> insts;
+  for (std::size_t i = 0; i < marked.size(); ++i)
+    if (marked[i]) insts.push_back(static_cast<std::int32_t>(i));
+  return cost(body, insts);
+}
+
 Body collapse(const Body& body) {
   Body result = body;
   const auto reduced_axes = [&] { return result.axes.size() - kept_axes(result); };

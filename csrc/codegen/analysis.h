@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <set>
 #include <vector>
 
 #include "schedule/schedule.h"
@@ -20,6 +22,25 @@ struct Stage {
 
 /// One entry per stage of the body. A body without reductions has one stage, all of it in `row`.
 std::vector<Stage> stages(const schedule::Body& body);
+
+/// What each stage computes when element-level values stay known.
+struct PersistentStage {
+  std::vector<std::int32_t> element;  ///< computed in this stage for the first time
+  std::set<std::int32_t> kept;        ///< of those, what a later stage uses
+};
+std::vector<PersistentStage> persistent_stages(const schedule::Body& body);
+
+/// What a stage computes, in order, when earlier stages left `remembered` values (by the stage that computed them
+/// first).
+struct Recall {
+  std::vector<std::int32_t> insts;  ///< element-level instructions, recalled ones included
+  std::set<std::int32_t> recalled;
+};
+Recall recall(const schedule::Body& body, const std::vector<Stage>& plain, std::size_t stage,
+              const std::map<std::int32_t, std::size_t>& remembered);
+
+/// Cost of computing an element-level value from loads.
+int cost_of_value(const schedule::Body& body, std::int32_t inst);
 
 /// The body with axes of extent 1 dropped and neighbours merged where every access allows. Order is kept, so the
 /// count of argmax is too. Of reduced axes one always remains.

@@ -62,12 +62,6 @@ std::vector<std::int32_t> in_phase(const schedule::Body& body, std::int64_t vect
 /// Whether many rows read the same elements (a weight, a bias).
 bool shared_by_rows(const schedule::Body& body, const schedule::Access& access);
 
-/// What each stage computes when element-level values stay known.
-struct PersistentStage {
-  std::vector<std::int32_t> element;  ///< computed in this stage for the first time
-  std::set<std::int32_t> kept;        ///< of those, what a later stage uses
-};
-std::vector<PersistentStage> persistent_stages(const schedule::Body& body);
 /// 32-bit registers an element holds at the busiest moment when element-level values stay in registers.
 std::int64_t registers_per_element(const schedule::Body& body);
 /// Elements of a row (of reduced positions, for columns) one thread meets.

@@ -69,26 +69,6 @@ bool shared_by_rows(const Body& body, const schedule::Access& access) {
   return distinct * 8 <= body.kept() * body.reduced();
 }
 
-std::vector<PersistentStage> persistent_stages(const Body& body) {
-  const std::vector<Stage> plain = stages(body);
-  std::vector<PersistentStage> result(plain.size());
-  std::vector<std::size_t> first(body.insts.size(), plain.size());
-  for (std::size_t s = 0; s < plain.size(); ++s)
-    for (const std::int32_t id : plain[s].element) {
-      if (first[static_cast<std::size_t>(id)] != plain.size()) continue;
-      first[static_cast<std::size_t>(id)] = s;
-      result[s].element.push_back(id);
-    }
-  for (std::size_t s = 0; s < plain.size(); ++s)
-    for (const std::int32_t id : result[s].element)
-      for (const std::int32_t operand : body.insts[static_cast<std::size_t>(id)].operands) {
-        const std::size_t made = first[static_cast<std::size_t>(operand)];
-        const bool reduce = body.insts[static_cast<std::size_t>(operand)].kind == InstKind::reduce;
-        if (made < s && !reduce) result[made].kept.insert(operand);
-      }
-  return result;
-}
-
 std::int64_t registers_per_element(const Body& body) {
   const std::vector<PersistentStage> plan = persistent_stages(body);
   const auto registers = [&](std::int32_t id) {

@@ -22,6 +22,7 @@ class Generator {
         out_(plan.body, plan.vector_axis, plan.lanes, plan.columns),
         name_(std::move(name)),
         stages_(stages(plan.body)) {
+    choose_remembered();
     for (std::size_t i = 0; i < body_.insts.size(); ++i) {
       const auto id = static_cast<std::int32_t>(i);
       // Of a tile's row values there is one vector per column block.
@@ -44,6 +45,26 @@ class Generator {
   }
 
  private:
+  /// Values worth a place in memory: what a later stage uses of an earlier one's, where computing it anew takes an
+  /// exponential or more, for rows that are one run of lanes and short enough for the nearest caches.
+  void choose_remembered() {
+    constexpr std::int64_t most_bytes = 64 << 10;
+    constexpr int worth_a_place = 8;  // an exponential
+    if (plan_.columns || plan_.chunks > 1 || plan_.lanes == 1 || !plan_.reduced_loops().empty()) return;
+    std::int64_t bytes = 0;
+    const std::vector<PersistentStage> plan = persistent_stages(body_);
+    for (std::size_t s = 0; s < plan.size(); ++s)
+      for (const std::int32_t id : plan[s].kept) {
+        const Inst& inst = body_.insts[static_cast<std::size_t>(id)];
+        const std::int64_t size = body_.reduced() * dtype_size(inst.dtype);
+        const bool plain = inst.dtype == DType::f32 || inst.dtype == DType::f64;
+        if (inst.kind != InstKind::map || !plain || !out_.varies(id) || bytes + size > most_bytes) continue;
+        if (cost_of_value(body_, id) < worth_a_place) continue;
+        remembered_[id] = s;
+        bytes += size;
+      }
+  }
+
   void reserve_scratch() {
     for (const Stage& stage : stages_) {
       for (const std::int32_t reduce : stage.reduces) {
@@ -63,6 +84,9 @@ class Generator {
     launch.args = buffer_args(body_);
     out_.open_kernel(launch.kernel);
     bind_scratch(launch);
+    for (const auto& [id, stage] : remembered_)
+      out_.line("alignas(64) " + ctype(body_.insts[static_cast<std::size_t>(id)].dtype) + " m" + std::to_string(id) +
+                "[" + number(body_.reduced()) + "];");
     if (body_.kept() > 0) {
       out_.open("for (int64_t it = begin; it < end; ++it)");
       write_indices();
@@ -191,15 +215,20 @@ class Generator {
     if (!plan_.columns) signature += ", auto kept";
     for (const HostAccumulator& acc : accumulators(s)) signature += ", auto& " + acc.name("a");
     out_.open(signature + ") __attribute__((always_inline))");
-    for (const std::int32_t id : stages_[s].element) {
+    const Recall plan = recall(body_, stages_, s, remembered_);
+    for (const std::int32_t id : plan.insts) {
       const Inst& inst = body_.insts[static_cast<std::size_t>(id)];
-      if (inst.kind == InstKind::store) {
+      const std::string place = "m" + std::to_string(id) + " + " + HostWriter::index(axis);
+      if (plan.recalled.contains(id)) {
+        out_.line("const auto " + out_.operand(id, true) + " = ca::load(" + place + ");");
+      } else if (inst.kind == InstKind::store) {
         out_.store(id);
       } else if (inst.kind == InstKind::reduce) {
         const HostAccumulator acc = host_accumulator(body_, id);
         out_.line(acc.take(out_, plan_.columns ? "ca::all_lanes{}" : "kept", acc.argument ? position(acc) : ""));
       } else {
         out_.define(id);
+        if (remembered_.contains(id)) out_.line("ca::store(" + place + ", " + out_.operand(id, true) + ");");
       }
     }
     out_.close(";");
@@ -234,7 +263,8 @@ class Generator {
   std::string name_;
   std::vector<Stage> stages_;
   Source source_;
-  std::int64_t chunks_ = 1;  ///< of the kernel being written
+  std::map<std::int32_t, std::size_t> remembered_;  ///< values a row's stages share, by the stage that computes them
+  std::int64_t chunks_ = 1;                         ///< of the kernel being written
 };
 
 /// Steps between folds: chains of additions stay this long.

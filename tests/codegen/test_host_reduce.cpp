@@ -1,3 +1,4 @@
+#include "cuda_bodies.h"
 #include "host_harness.h"
 
 namespace cudaagent::testing {
@@ -308,6 +309,24 @@ TEST(HostReduce, RefusesParametersThatDoNotFit) {
     ASSERT_FALSE(source.ok());
     EXPECT_FALSE(source.rejection().reason.empty());
   }
+}
+
+/// An exponential that two stages need is computed once and kept beside the row; a subtraction is computed again.
+TEST(HostReduce, RemembersWhatIsDearToCompute) {
+  const auto text = [](const schedule::Body& body) {
+    return codegen::generate(body, {"reduce_rows", {}}, host_target(), "k").value().text;
+  };
+  const auto count = [](const std::string& text, const std::string& part) {
+    int found = 0;
+    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+    return found;
+  };
+  const std::string dear = text(softmax_rows(4, 512, DType::f32)), cheap = text(layer_norm(4, 512, DType::f32)),
+                    long_row = text(softmax_rows(4, 1 << 20, DType::f32));
+  EXPECT_EQ(count(dear, "ca::exp("), 1);
+  EXPECT_EQ(count(dear, "alignas(64)"), 1);
+  EXPECT_EQ(count(cheap, "alignas(64)"), 0);
+  EXPECT_EQ(count(long_row, "ca::exp("), 2);
 }
 
 }  // namespace
