@@ -43,7 +43,7 @@ schedule::Machine Workshop::machine() const {
   machine.device = device.type;
   machine.units = target.units;
   // One block's shared memory; of a core, half of a common second-level cache.
-  machine.persistent_row_bytes = machine.device == DeviceType::cuda ? target.shared_bytes : 1 << 20;
+  machine.persistent_row_bytes = machine.device == DeviceType::cuda ? target.shared_bytes() : 1 << 20;
   return machine;
 }
 

@@ -65,7 +65,8 @@ struct Target {
   Language language = Language::host;
   std::string arch;  ///< "sm_90a"; of the host: "native"
   int units = 1;     ///< SMs, or threads
-  std::int64_t shared_bytes = 227 * 1024;
+  /// Shared memory one CUDA block may have; a unit has 1 KiB more.
+  std::int64_t shared_bytes() const;
 };
 
 /// Names of the templates that can carry the body, best guess first; never empty for a valid body.

@@ -18,7 +18,7 @@ class ReduceWriter {
   ReduceWriter(const Body& body, const ReduceShape& shape, const Target& target, const std::string& name)
       : body_(body),
         shape_(shape),
-        geometry_(body, shape),
+        geometry_(body, shape, target),
         target_(target),
         name_(name),
         stages_(stages(body)),

@@ -31,6 +31,9 @@ enum class Keep : std::uint8_t {
   fetched  ///< copied there before the first stage, with no register on the way
 };
 
+/// Of a block's shared memory, what a kept row leaves to the joins.
+inline constexpr std::int64_t reserved_shared_bytes = 8 << 10;
+
 struct ReduceShape {
   bool columns = false;
   std::int64_t lanes = 32;

@@ -9,15 +9,8 @@ using schedule::Body;
 using schedule::Inst;
 using schedule::InstKind;
 
-namespace {
-
-/// Dynamic shared memory of a unit that blocks can share; each block takes 1 KiB besides.
-constexpr std::int64_t shared_of_unit = 227 << 10;
-
-}  // namespace
-
-Geometry::Geometry(const Body& body, const ReduceShape& shape)
-    : body_(body), shape_(shape), shifted_(is_shifted(body, shape)) {
+Geometry::Geometry(const Body& body, const ReduceShape& shape, const Target& target)
+    : body_(body), shape_(shape), shared_of_block_(target.shared_bytes()), shifted_(is_shifted(body, shape)) {
   if (shape.keep != Keep::shared && shape.keep != Keep::fetched) return;
   const std::size_t axis = vector_axis(body, shape.columns);
   const std::vector<std::int32_t> alike = shifted_ ? in_phase(body, shape.vector) : std::vector<std::int32_t>{};
@@ -56,7 +49,7 @@ std::int64_t Geometry::blocks_per_unit() const {
   // 40 registers each, where blocks are large; small ones are too many for their loads to fit in so few.
   if (shared_bytes_ > 0)
     return std::max<std::int64_t>(
-        std::min(shared_of_unit / (shared_bytes_ + (2 << 10)), (threads >= 512 ? 1536 : 1024) / threads), 1);
+        std::min(shared_of_block_ / (shared_bytes_ + (2 << 10)), (threads >= 512 ? 1536 : 1024) / threads), 1);
   // At 64 registers each, two or more blocks share a unit, so that one loads while another stores. Elements with an
   // address of their own, and long shares, need more registers.
   const std::int64_t held =
@@ -113,10 +106,11 @@ std::string misfit_of_keeping(const Body& body, const ReduceShape& shape, const 
   if (shape.keep == Keep::registers && held > 128) return "the row does not fit in registers";
   if (shape.keep == Keep::registers) return "";
   if (shape.columns || shape.groups != 1) return "shared memory holds one row a block";
-  const Geometry geometry(body, shape);
+  const Geometry geometry(body, shape, target);
   if (geometry.shared_offsets().empty()) return "there is nothing to keep in shared memory";
   // The joins have their own, static.
-  if (geometry.shared_bytes() > target.shared_bytes - (8 << 10)) return "the row does not fit in shared memory";
+  if (geometry.shared_bytes() > target.shared_bytes() - reserved_shared_bytes)
+    return "the row does not fit in shared memory";
   return "";
 }
 

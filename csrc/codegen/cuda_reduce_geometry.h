@@ -12,7 +12,7 @@ namespace cudaagent::codegen::cuda {
 
 class Geometry {
  public:
-  Geometry(const schedule::Body& body, const ReduceShape& shape);
+  Geometry(const schedule::Body& body, const ReduceShape& shape, const Target& target);
 
   /// Blocks, before clusters and splits multiply them.
   std::int64_t row_blocks() const;
@@ -39,6 +39,7 @@ class Geometry {
  private:
   const schedule::Body& body_;
   const ReduceShape& shape_;
+  const std::int64_t shared_of_block_;
   const bool shifted_;
   std::map<std::int32_t, std::int64_t> shared_offsets_;
   std::int64_t shared_bytes_ = 0;

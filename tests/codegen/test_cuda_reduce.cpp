@@ -146,6 +146,22 @@ TEST(CudaReduce, AddsLongSharesInACascade) {
   }
 }
 
+/// No card is asked for more shared memory than it has: a row goes elsewhere, or the shape is refused.
+TEST(CudaReduce, KeepsToTheSharedMemoryOfTheCard) {
+  for (const std::int64_t length : {20000, 30000, 50257, 131072, 400000})
+    for (const char* arch : {"sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120"}) {
+      const schedule::Body body = softmax_rows(64, length, DType::f32);
+      const codegen::Target target = cuda_target(arch);
+      for (const Candidate& candidate : codegen::candidates(body, target, 64)) {
+        const auto source = codegen::generate(body, candidate, target, "k");
+        if (!source.ok()) continue;
+        for (const codegen::Launch& launch : source.value().launches)
+          EXPECT_LE(launch.shared_bytes, target.shared_bytes() - 4096) << length << " on " << arch;
+      }
+      EXPECT_TRUE(codegen::generate(body, codegen::choose(body, target), target, "k").ok()) << length << " on " << arch;
+    }
+}
+
 TEST(CudaReduce, ReducesColumns) {
   std::vector<CudaCase> cases;
   for (const std::int64_t inner : {1, 7, 33, 64, 196})

@@ -50,15 +50,15 @@ Residence residence(const Body& body, std::int64_t vectors, std::int64_t most, c
       cluster *= 2;
     return {Keep::registers, round_up(ceil_div(ceil_div(vectors, cluster), most), 32), cluster};
   }
-  constexpr std::int64_t others = 10 << 10;  // what joins and the driver need beside the row
+  const std::int64_t room = target.shared_bytes() - reserved_shared_bytes;
   const std::int64_t bytes = own_bytes(body);
   // Blocks of half a row overlap; one block of a longer row still beats a cluster that waits for its slowest.
   if (bytes <= 128 << 10 && is_sm90(target)) return {Keep::shared, most_lanes, 2};
-  if (bytes <= target.shared_bytes - others) return {Keep::fetched, 1024, 1};
+  if (bytes <= room) return {Keep::fetched, 1024, 1};
   for (std::int64_t cluster = 2; cluster <= most_cluster(target); cluster *= 2)
     if (vectors <= cluster * most_lanes * most)
       return {Keep::registers, round_up(ceil_div(ceil_div(vectors, cluster), most), 32), cluster};
-  if (bytes / most_cluster(target) <= target.shared_bytes - others) return {Keep::fetched, 1024, most_cluster(target)};
+  if (bytes / most_cluster(target) <= room) return {Keep::fetched, 1024, most_cluster(target)};
   return {};
 }
 
