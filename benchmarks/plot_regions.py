@@ -36,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     axes.invert_yaxis()
     axes.axvline(100, color="black", linewidth=0.8)
     axes.set_xlabel("% of copy speed (4.27 TB/s), H200; 100 % is every byte moved once")
-    axes.legend(loc="lower right", fontsize=8)
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, fontsize=8, frameon=False)
     figure.tight_layout()
     figure.savefig(args.picture, metadata={"Date": None})
     return 0
