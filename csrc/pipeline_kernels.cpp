@@ -1,5 +1,6 @@
 #include "pipeline_kernels.h"
 
+#include <algorithm>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -27,21 +28,20 @@ std::string pack(const jit::Binary& binary) {
   return head.dump() + '\n' + binary.image;
 }
 
-std::optional<jit::Binary> unpack(const std::string& payload, codegen::Language language) {
-  const std::size_t end = payload.find('\n');
-  if (end == std::string::npos) return std::nullopt;
-  const Json head = Json::parse(payload.substr(0, end), nullptr, false);
-  if (!head.is_object() || !head.contains("resources")) return std::nullopt;
+// Throws Json::exception when the head says something else.
+jit::Binary unpack(const std::string& payload, codegen::Language language) {
+  const std::size_t end = std::min(payload.find('\n'), payload.size());
+  const Json head = Json::parse(payload.substr(0, end));
   jit::Binary binary;
   binary.language = language;
-  binary.arch = head.value("arch", "");
-  binary.log = head.value("log", "");
-  binary.seconds = head.value("seconds", 0.0);
-  for (const Json& r : head["resources"]) {
-    binary.resources.push_back({r.value("kernel", ""), r.value("registers", 0), r.value("spill_bytes", 0),
-                                r.value("stack_bytes", 0), r.value("shared_bytes", 0)});
+  binary.arch = head.at("arch").get<std::string>();
+  binary.log = head.at("log").get<std::string>();
+  binary.seconds = head.at("seconds").get<double>();
+  for (const Json& r : head.at("resources")) {
+    binary.resources.push_back(
+        {r.at("kernel"), r.at("registers"), r.at("spill_bytes"), r.at("stack_bytes"), r.at("shared_bytes")});
   }
-  binary.image = payload.substr(end + 1);
+  binary.image = payload.substr(std::min(end + 1, payload.size()));
   return binary;
 }
 
@@ -57,15 +57,25 @@ cache::Key candidate_key(const std::string& fingerprint, const Workshop& shop) {
   return key;
 }
 
-codegen::Candidate find_candidate(const schedule::Region& region, const Workshop& shop, const cache::Store& store) {
-  if (const auto entry = store.get(candidate_key(region.fingerprint, shop))) {
-    try {
-      return Json::parse(entry->payload).get<codegen::Candidate>();
-    } catch (const Json::exception& error) {  // written by another version: choose anew
-      log(LogLevel::info, std::string("cache: unreadable candidate record: ") + error.what());
-    }
+std::optional<codegen::Candidate> recorded_candidate(const schedule::Region& region, const Workshop& shop,
+                                                     const cache::Store& store) {
+  const auto entry = store.get(candidate_key(region.fingerprint, shop));
+  if (!entry) return std::nullopt;
+  try {
+    return Json::parse(entry->payload).get<codegen::Candidate>();
+  } catch (const Json::exception& error) {  // written by another version
+    log(LogLevel::info, std::string("cache: unreadable candidate record: ") + error.what());
+    return std::nullopt;
   }
-  return codegen::choose(region.body, shop.target);
+}
+
+// What a record says, unless the generator refuses it: a record outlives what could be generated when it was written.
+std::shared_ptr<Built> first_kernel(const schedule::Region& region, const Workshop& shop, const cache::Store& store) {
+  if (auto candidate = recorded_candidate(region, shop, store)) {
+    auto built = write_source(region, std::move(*candidate), shop);
+    if (built->rejection.empty()) return built;
+  }
+  return write_source(region, codegen::choose(region.body, shop.target), shop);
 }
 
 void refuse(Built& built, const Rejection& why) {
@@ -79,9 +89,11 @@ int compile_jobs() { return static_cast<int>(std::max(1u, std::min(8u, std::thre
 bool recall_binary(Built& built, const Workshop& shop, const cache::Store& store) {
   const auto entry = store.get(built.stored_as);
   if (!entry) return false;
-  auto binary = unpack(entry->payload, shop.target.language);
-  if (!binary) return false;
-  built.binary = std::move(*binary);
+  try {
+    built.binary = unpack(entry->payload, shop.target.language);
+  } catch (const Json::exception&) {  // written by another version: compile anew
+    return false;
+  }
   built.binary_from_cache = true;
   return true;
 }
@@ -110,7 +122,7 @@ Kernels write_sources(const schedule::Plan& plan, const Workshop& shop, const ca
     if (region.kind != schedule::RegionKind::generated) continue;
     auto& slot = built[region.fingerprint];
     if (slot) continue;
-    slot = write_source(region, find_candidate(region, shop, store), shop);
+    slot = first_kernel(region, shop, store);
     fresh.push_back(slot);
   }
   return fresh;

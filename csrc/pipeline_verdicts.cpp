@@ -27,10 +27,12 @@ std::vector<std::shared_ptr<runtime::Kernel>> load_all(const Kernels& kernels, c
 Verdicts::Verdicts(const Workshop& shop, cache::Store& store, CacheCounts& counts, TensorHost& host)
     : shop_(shop), store_(store), counts_(counts), host_(host), proving_ground_(shop.proving_ground()) {}
 
-// A verdict holds for this claim, this contract, these sources and candidates, this precision, this card and driver.
+// A verdict holds for this claim, this contract, these binaries and how they are launched, this precision, this card
+// and driver.
 cache::Key Verdicts::key_of(const ProofGroup& group, const BuiltMap& built) const {
   std::string sources;
-  for (const std::shared_ptr<Built>& kernel : kernels_of(group, built)) sources += kernel->binary_key;
+  for (const std::shared_ptr<Built>& kernel : kernels_of(group, built))
+    sources += kernel->binary_key + Json(kernel->source).dump();
   cache::Key key;
   key.kind = cache::Kind::record;
   key.fields = {{"what", "verdict"},
@@ -114,11 +116,11 @@ void Verdicts::measure_group(const Round& round, const ProofGroup& group, verify
 
 void Verdicts::search(const Round& round) {
   for (const ProofGroup* group : standing(round, searched_)) {
-    if (group->regions.size() == 1) search_group(round, *group, verdicts_[group->key]);
+    if (group->regions.size() == 1 && !attempts_.contains(group->bodies[0])) search_group(round, *group);
   }
 }
 
-void Verdicts::search_group(const Round& round, const ProofGroup& group, verify::Verdict& verdict) {
+void Verdicts::search_group(const Round& round, const ProofGroup& group) {
   std::shared_ptr<Built>& slot = round.built.at(group.bodies[0]);
   load_all({slot}, shop_.device);
   SearchResult found = search_candidates(group, round.plan, *slot, shop_, host_);
@@ -126,16 +128,35 @@ void Verdicts::search_group(const Round& round, const ProofGroup& group, verify:
   if (!found.best) return;
   const std::shared_ptr<Built> incumbent = std::exchange(slot, found.best);
   if (!shop_.options.verify) return;  // nothing is proved, so nothing is remembered
-  const verify::Claim claim = make_claim(group, round.plan, round.built);
-  verify::Verdict faster = verify::judge({claim}, shop_.device, shop_.options, host_).at(0);
-  if (faster.status != verify::Status::passed) {
-    log(LogLevel::info, "search: a faster candidate was not proved: " + faster.reason);
+  if (const std::string why = prove_everywhere(round, group.bodies[0]); !why.empty()) {
+    log(LogLevel::info, "search: a faster candidate was not proved: " + why);
     slot = incumbent;
     return;
   }
-  measure_group(round, group, faster);
-  verdict = std::move(faster);
   store_candidate(*slot, shop_, store_);
+}
+
+// A body's new kernel serves every group that has the body, so each of their claims is judged. Why one of them did not
+// pass; then all verdicts stay as they were.
+std::string Verdicts::prove_everywhere(const Round& round, const std::string& body) {
+  std::vector<const ProofGroup*> touched;
+  std::vector<verify::Claim> claims;
+  for (const ProofGroup& group : round.groups) {
+    const bool has = std::find(group.bodies.begin(), group.bodies.end(), body) != group.bodies.end();
+    const verify::Verdict* verdict = find(group);
+    if (!has || !verdict || verdict->status != verify::Status::passed) continue;
+    touched.push_back(&group);
+    claims.push_back(make_claim(group, round.plan, round.built));
+  }
+  std::vector<verify::Verdict> judged = verify::judge(claims, shop_.device, shop_.options, host_);
+  for (const verify::Verdict& verdict : judged)
+    if (verdict.status != verify::Status::passed) return verdict.reason;
+  for (std::size_t i = 0; i < touched.size(); ++i) {
+    measure_group(round, *touched[i], judged[i]);
+    searched_.insert(touched[i]->key);
+    verdicts_[touched[i]->key] = std::move(judged[i]);
+  }
+  return "";
 }
 
 std::string Verdicts::objection(const ProofGroup& group) const {

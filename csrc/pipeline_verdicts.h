@@ -41,7 +41,8 @@ class Verdicts {
   std::optional<verify::Verdict> recall(const ProofGroup& group, const BuiltMap& built) const;
   void keep(const ProofGroup& group, const BuiltMap& built, const verify::Verdict& verdict);
   void measure_group(const Round& round, const ProofGroup& group, verify::Verdict& verdict);
-  void search_group(const Round& round, const ProofGroup& group, verify::Verdict& verdict);
+  void search_group(const Round& round, const ProofGroup& group);
+  std::string prove_everywhere(const Round& round, const std::string& body);
   /// The groups that may be installed (proved, where that is asked) and that `seen` does not hold yet; it does
   /// afterwards.
   std::vector<const ProofGroup*> standing(const Round& round, std::set<std::string>& seen) const;

@@ -53,12 +53,18 @@ class Backend:
     def __init__(self, options: Options) -> None:
         self.options = options
         self.records: list[Record] = []
-        self.failures = 0  # calls in a row that Dynamo could not trace and PyTorch ran
+        self._failures = 0  # calls that Dynamo could not trace and PyTorch ran
+        self.hopeless = False  # nothing was ever traced, so another trial would only cost each call its time
 
-    @property
-    def hopeless(self) -> bool:
-        """Tracing failed so often in a row that another trial would only cost each call its time."""
-        return self.failures >= _MOST_FAILURES
+    def count_failure(self) -> None:
+        """A call ran in PyTorch after note_failure."""
+        self._failures += 1
+        traced = any(record.why_eager is None for record in self.records)
+        if self._failures >= _MOST_FAILURES and not traced:
+            self.hopeless = True
+            reason = f"given up after {_MOST_FAILURES} calls that could not be traced"
+            self.records.append(Record(operators=[], why_eager=reason))
+            log.info("%s; PyTorch runs them from now on", reason)
 
     def note_failure(self, error: Exception) -> None:
         """Dynamo could not trace a call: kept for explain(); a UserError of ours goes on to the caller."""

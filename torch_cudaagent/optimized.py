@@ -87,6 +87,17 @@ def own_code(function: Callable[..., Any]) -> types.FunctionType:
     return types.FunctionType(function.__code__.replace(co_name=name), scope, name)
 
 
+def _plain(backend: Backend, function: Callable[..., Any], arguments: Any, keywords: Any) -> Any:
+    """Runs the call that could not be traced.
+
+    Outside the handler of that, so that an error of the model's own is not shown as a consequence of Dynamo's, and does
+    not count as a failure to trace.
+    """
+    result = function(*arguments, **keywords)
+    backend.count_failure()
+    return result
+
+
 class OptimizedCall:
     """Calls one module through its compiled form. Holds the module weakly: the module holds it."""
 
@@ -109,15 +120,10 @@ class OptimizedCall:
             return module._call_impl(*arguments, **keywords)  # type: ignore[union-attr]
         compiled = self._compiled or self._compile()
         try:
-            result = compiled(module, *arguments, **keywords)
-            backend.failures = 0
-            return result
+            return compiled(module, *arguments, **keywords)
         except _TRACING_ERRORS as error:
             backend.note_failure(error)
-        # Outside the handler, so that an error of the model's own is not shown as a consequence of Dynamo's.
-        result = module._call_impl(*arguments, **keywords)  # type: ignore[union-attr]
-        backend.failures += 1
-        return result
+        return _plain(backend, module._call_impl, arguments, keywords)  # type: ignore[union-attr]
 
     def _compile(self) -> Callable[..., Any]:
         frame = own_code(_forward)
@@ -167,14 +173,10 @@ def optimize_function(function: Callable[..., Any], options: Options) -> Callabl
         if switch.off or backend.hopeless:
             return function(*arguments, **keywords)
         try:
-            result = compiled(*arguments, **keywords)
-            backend.failures = 0
-            return result
+            return compiled(*arguments, **keywords)
         except _TRACING_ERRORS as error:
             backend.note_failure(error)
-        result = function(*arguments, **keywords)
-        backend.failures += 1
-        return result
+        return _plain(backend, function, arguments, keywords)
 
     setattr(optimized, ATTRIBUTE, backend)
     return optimized

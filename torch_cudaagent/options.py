@@ -22,8 +22,8 @@ class Options:
     assume_finite   allow rewrites that are wrong only where a value is NaN or infinite
     freeze          the weights never change: what is derived from them is kept between calls
     verify, measure prove every kernel, and time it against eager, before it is installed
-    search          how many candidates to measure for each kernel beyond the analytic model's choice; winners are kept
-                    in the cache
+    search          how many candidates of our own templates to time for each kernel, in this process, beyond the
+                    analytic model's choice; a winner is proved before it is installed, and kept in the cache
     cache_dir       the writable kernel store; None: TORCH_CUDAAGENT_CACHE_DIR or the user's cache folder
     cuda_arch       compile for this architecture ("sm_90a"); None: that of the device in use
     seed            of the verifier's inputs; 0 draws one from the system

@@ -7,7 +7,7 @@ namespace cudaagent::codegen {
 namespace {
 
 /// Raised by hand when a template or a prelude changes what it generates.
-constexpr const char* generator_version = "codegen-3";
+constexpr const char* generator_version = "codegen-4";
 
 /// Templates of the target's language that carry the body, most suitable first; ties keep the registry's order.
 std::vector<const Template*> ranked(const schedule::Body& body, const Target& target) {
@@ -23,18 +23,6 @@ std::vector<const Template*> ranked(const schedule::Body& body, const Target& ta
 }
 
 }  // namespace
-
-/// The programming guide's table of what each compute capability has; of an unknown one, what all have.
-std::int64_t Target::shared_bytes() const {
-  static const std::map<std::string, std::int64_t> known = {{"80", 163},  {"87", 163}, {"86", 99},
-                                                            {"89", 99},   {"90", 227}, {"100", 227},
-                                                            {"103", 227}, {"120", 99}, {"121", 99}};
-  std::string digits;
-  for (const char c : arch)
-    if (c >= '0' && c <= '9') digits += c;
-  const auto found = known.find(digits);
-  return (found == known.end() ? 48 : found->second) << 10;
-}
 
 std::vector<std::string> legal_templates(const schedule::Body& body, const Target& target) {
   std::vector<std::string> names;

@@ -99,10 +99,9 @@ bool needs_wide(const Body& body) {
   return false;
 }
 
-bool is_sm90(const Target& target) {
-  // "sm_90a": two digits are Ampere to Hopper, three from Blackwell on.
-  return target.arch.size() > 5 && std::stoi(target.arch.substr(3)) >= 90;
-}
+int compute_capability(const Target& target) { return std::stoi(target.arch.substr(3)); }
+
+bool is_sm90(const Target& target) { return compute_capability(target) >= 90; }
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 std::int64_t round_up(std::int64_t a, std::int64_t b) { return ceil_div(a, b) * b; }

@@ -46,6 +46,8 @@ std::int64_t bytes_along(const schedule::Body& body, std::size_t axis, bool load
 
 /// Whether an index or an address can pass 2^31.
 bool needs_wide(const schedule::Body& body);
+/// 90 of "sm_90a".
+int compute_capability(const Target& target);
 bool is_sm90(const Target& target);
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b);

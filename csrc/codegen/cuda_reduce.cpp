@@ -38,8 +38,9 @@ class ReduceWriter {
   };
 
   void write_kernel(const Part& part, const std::string& name);
-  void write_rows(const Part& part, bool aligned);
-  void write_fetch(const Part& part);
+  void write_row(const Part& part, bool aligned);
+  void write_fetch();
+  void element_index(const std::string& linear, Walk& walk) const;
   void write_block_position(const Part& part);
   void write_row_position(const Part& part);
   void write_slots(const Part& part);
@@ -53,14 +54,10 @@ class ReduceWriter {
   void share_loads(Walk& walk, std::size_t s) const;
   std::string shared_place(std::int32_t load) const;
   std::int64_t slots_of_row() const { return shape_.groups * (shape_.lanes / 32) * shape_.cluster; }
-  /// The slots of a reduction; rows take turns, so that one row's cannot meet the next one's.
-  std::string slots(std::int32_t reduce) const {
-    const std::string name = "t" + number(reduce);
-    return shape_.run > 1 ? "(" + name + " + flip * " + number(slots_of_row()) + ")" : name;
-  }
+  static std::string slots(std::int32_t reduce) { return "t" + number(reduce); }
   void write_partial_sums(WalkEmitter& emitter, std::int32_t reduce);
   void write_joins(WalkEmitter& emitter, const Stage& stage, std::int64_t cluster);
-  void write_partials(WalkEmitter& emitter, std::int32_t reduce);
+  void write_partials(std::int32_t reduce);
   void write_result(WalkEmitter& emitter, std::int32_t reduce);
   Walk row_walk(bool aligned, bool stores) const;
   Walk element_walk(const Part& part, bool aligned, bool registers) const;
@@ -130,60 +127,32 @@ void ReduceWriter::write_kernel(const Part& part, const std::string& name) {
   write_shared_places();
   write_block_position(part);
   if (shape_.vector == 1) {
-    write_rows(part, true);
+    write_row(part, true);
   } else {
     text_.open("if (" + aligned_condition(body_, vector_axis(body_, shape_.columns)) + ")");
-    write_rows(part, true);
+    write_row(part, true);
     text_.close();
     text_.open("else");
-    write_rows(part, false);
+    write_row(part, false);
     text_.close();
   }
   text_.close();
 }
 
-/// The row of the block, or its rows one after another: while one is met, the next is on its way to shared memory.
-void ReduceWriter::write_rows(const Part& part, bool aligned) {
-  if (shape_.run == 1) {
-    text_.line("const " + type_ + " row = first;");
-    if (aligned && shape_.keep == Keep::fetched) {
-      write_fetch(part);
-      text_.line("fetch(row, 0);");
-      text_.line("ca::wait_for_copies<0>();");
-    }
-    write_row_position(part);
-    return write_stages(part, aligned);
-  }
-  const std::string rows = number(body_.kept());
-  if (aligned) {
-    write_fetch(part);
-    text_.line("fetch(first, 0);");
-  }
-  if (shape_.cluster > 1) text_.line("ca::cluster_wait();");
-  text_.directive("#pragma unroll 1");
-  text_.open("for (int q = 0; q < " + number(shape_.run) + " && first + q < " + rows + "; ++q)");
-  text_.line("const " + type_ + " row = first + q;");
-  text_.line("const int flip = q & 1;");
-  if (aligned) {
-    text_.line("if (q + 1 < " + number(shape_.run) + " && row + 1 < " + rows + ") fetch(row + 1, 1 - flip);");
-    text_.line("else ca::commit_copies();");
-    text_.line("ca::wait_for_copies<1>();");
-  }
+/// The row of the block. What a fetch brings is on its way before anything else is computed.
+void ReduceWriter::write_row(const Part& part, bool aligned) {
+  text_.line("const " + type_ + " row = first;");
   write_row_position(part);
+  if (aligned && shape_.keep == Keep::fetched) write_fetch();
   write_stages(part, aligned);
-  text_.close();
 }
 
-/// fetch(row, flip): starts the copies of the thread's own vectors of a row into that half of the places.
-void ReduceWriter::write_fetch(const Part& part) {
-  text_.open("const auto fetch = [&](const " + type_ + " row, const int flip)");
-  write_row_position(part);
+/// Copies the thread's own vectors of the row into shared memory, and waits for them.
+void ReduceWriter::write_fetch() {
   text_.open("for (" + type_ + " j = begin + lane * " + number(shape_.vector) +
              "; j < end; j += " + number(geometry_.step()) + ")");
   Walk walk = row_walk(true, false);
-  std::vector<std::size_t> axes;
-  for (std::size_t a = kept_axes(body_); a < body_.axes.size(); ++a) axes.push_back(a);
-  decompose(body_, axes, "j", type_, walk.locals, walk.index);
+  element_index("j", walk);
   for (const std::string& local : walk.locals) text_.line(local);
   for (const auto& [load, offset] : geometry_.shared_offsets()) {
     const schedule::Access& access = body_.insts[static_cast<std::size_t>(load)].access;
@@ -191,8 +160,7 @@ void ReduceWriter::write_fetch(const Part& part) {
                affine(access, walk.index, wide_ ? "ll" : "") + ");");
   }
   text_.close();
-  text_.line("ca::commit_copies();");
-  text_.close(";");
+  text_.line("ca::wait_for_copies();");
 }
 
 /// lane, group, part; the block's first row or column.
@@ -207,7 +175,7 @@ void ReduceWriter::write_block_position(const Part& part) {
   text_.line("const int part = " + (parts == 1 ? std::string("0") : share_of) + ";");
   const std::string kept =
       shape_.columns ? "(" + type_ + "(" + block + ") * " + number(shape_.lanes) + " + lane) * " + number(shape_.vector)
-                     : type_ + "(" + block + ") * " + number(shape_.groups * shape_.run) + " + group";
+                     : type_ + "(" + block + ") * " + number(shape_.groups) + " + group";
   if (geometry_.ragged_rows()) {
     text_.line("const " + type_ + " wanted = " + kept + ";");
     text_.line("const bool live = wanted < " + number(body_.kept()) + ";");
@@ -235,7 +203,7 @@ void ReduceWriter::write_row_position(const Part& part) {
 
 /// head: elements of the row before its first aligned vector; tail: where its whole vectors end.
 void ReduceWriter::write_shift() {
-  schedule::Access row = body_.insts[static_cast<std::size_t>(in_phase(body_, shape_.vector).front())].access;
+  schedule::Access row = body_.insts[static_cast<std::size_t>(geometry_.alike().front())].access;
   row.strides.back() = 0;
   const std::string mask = number(shape_.vector - 1), length = number(body_.reduced());
   text_.line("const int head = int(-(" + affine(row, row_walk(true, false).index, wide_ ? "ll" : "") + ") & " + mask +
@@ -261,8 +229,7 @@ void ReduceWriter::write_slots(const Part& part) {
   for (std::size_t s = 0; s <= part.last; ++s)
     for (const std::int32_t reduce : stages_[s].reduces) {
       const std::string type = types.accumulator_type(reduce);
-      const std::int64_t count =
-          shape_.columns ? shape_.groups * shape_.lanes * shape_.vector : slots_of_row() * (shape_.run > 1 ? 2 : 1);
+      const std::int64_t count = shape_.columns ? shape_.groups * shape_.lanes * shape_.vector : slots_of_row();
       text_.line("CA_SHARED(t" + number(reduce) + ", " + number(count) + ", " +
                  (shape_.columns ? type : "ca::Slot<" + type + ">") + ");");
     }
@@ -270,7 +237,7 @@ void ReduceWriter::write_slots(const Part& part) {
 
 void ReduceWriter::write_stages(const Part& part, bool aligned) {
   WalkEmitter emitter(body_, wide_);
-  bool waited = shape_.run > 1;
+  bool waited = false;
   for (std::size_t s = 0; s <= part.last; ++s) {
     const Stage& stage = stages_[s];
     write_row_level(emitter, stage, aligned, s >= part.first);
@@ -292,7 +259,7 @@ void ReduceWriter::write_stages(const Part& part, bool aligned) {
     write_joins(emitter, stage, shape_.cluster);
     for (const std::int32_t reduce : stage.reduces) {
       if (part.splits > 1)
-        write_partials(emitter, reduce);
+        write_partials(reduce);
       else
         write_result(emitter, reduce);
     }
@@ -326,6 +293,13 @@ void ReduceWriter::write_row_level(WalkEmitter& emitter, const Stage& stage, boo
   emitter.emit(text_, insts, row_walk(aligned, stores), {insts.begin(), insts.end()});
 }
 
+/// The indices of the reduced axes from the position in the row.
+void ReduceWriter::element_index(const std::string& linear, Walk& walk) const {
+  std::vector<std::size_t> axes;
+  for (std::size_t a = kept_axes(body_); a < body_.axes.size(); ++a) axes.push_back(a);
+  decompose(body_, axes, linear, type_, walk.locals, walk.index);
+}
+
 Walk ReduceWriter::element_walk(const Part& part, bool aligned, bool registers) const {
   Walk walk = row_walk(aligned, false);
   const std::int64_t unroll = registers ? elements_per_thread(body_, shape_) / (shape_.columns ? 1 : shape_.vector)
@@ -336,9 +310,7 @@ Walk ReduceWriter::element_walk(const Part& part, bool aligned, bool registers) 
   const std::string own = shape_.columns ? "group" : shape_.vector == 1 ? "lane" : "lane * " + number(shape_.vector);
   const std::string start = registers ? "begin + " + own : "at";
   walk.locals.push_back("const " + type_ + " j = " + start + " + u * " + number(geometry_.step()) + ";");
-  std::vector<std::size_t> axes;
-  for (std::size_t a = kept_axes(body_); a < body_.axes.size(); ++a) axes.push_back(a);
-  decompose(body_, axes, "j", type_, walk.locals, walk.index);
+  element_index("j", walk);
   const std::int64_t parts = shape_.cluster * part.splits, share = geometry_.chunk(parts);
   if (geometry_.shifted() || share * parts != body_.reduced() || share % (geometry_.step() * unroll) != 0)
     walk.guard = "j < end";
@@ -346,9 +318,8 @@ Walk ReduceWriter::element_walk(const Part& part, bool aligned, bool registers) 
   walk.position = body_.reduced() >= (std::int64_t{1} << 31) ? "int64_t(j)" : "int(j)";
   if (!shape_.columns) walk.position += " + e";
   if (geometry_.shifted()) {
-    const std::vector<std::int32_t> alike = in_phase(body_, shape_.vector);
     for (std::size_t i = 0; i < body_.insts.size(); ++i) walk.scattered.insert(static_cast<std::int32_t>(i));
-    for (const std::int32_t id : alike) walk.scattered.erase(id);
+    for (const std::int32_t id : geometry_.alike()) walk.scattered.erase(id);
   }
   // Weights come when they are used: waiting for them all would cost a row's worth of registers each.
   if (registers)
@@ -443,9 +414,7 @@ void ReduceWriter::share_loads(Walk& walk, std::size_t s) const {
 
 /// Where the vector at `j` of a load stays.
 std::string ReduceWriter::shared_place(std::int32_t load) const {
-  const std::int64_t vectors = ceil_div(geometry_.chunk(shape_.cluster), shape_.vector);
-  return "h" + number(load) + "[" + (shape_.run > 1 ? "flip * " + number(vectors) + " + " : "") + "(j - begin) / " +
-         number(shape_.vector) + "]";
+  return "h" + number(load) + "[(j - begin) / " + number(shape_.vector) + "]";
 }
 
 /// The thread's part of joining the results that the splits left in scratch.
@@ -495,7 +464,7 @@ void ReduceWriter::write_joins(WalkEmitter& emitter, const Stage& stage, std::in
                ", group, " + joined(reduce) + ");");
 }
 
-void ReduceWriter::write_partials(WalkEmitter&, std::int32_t reduce) {
+void ReduceWriter::write_partials(std::int32_t reduce) {
   const std::string name = WalkEmitter::accumulator_name(reduce);
   const std::string to = "s" + number(static_cast<std::int64_t>(scratch_index(reduce))) + "[" + type_ + "(part) * " +
                          number(body_.kept()) + " + row";

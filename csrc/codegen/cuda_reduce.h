@@ -6,7 +6,6 @@
 //             share the reduced axes
 //   keep      where element-level values stay from stage to stage: in registers, or what was loaded in shared memory;
 //             with neither each stage reads again
-//   run       rows a block meets one after another, each fetched into shared memory while the one before is met
 //   shifted   rows begin anywhere in a vector: each is read from its first aligned vector on, and the few elements
 //             before and after its whole vectors, its edges, one a lane
 //   cluster   blocks that share a row through distributed shared memory (sm_90 on)
@@ -31,9 +30,6 @@ enum class Keep : std::uint8_t {
   fetched  ///< copied there before the first stage, with no register on the way
 };
 
-/// Of a block's shared memory, what a kept row leaves to the joins.
-inline constexpr std::int64_t reserved_shared_bytes = 8 << 10;
-
 struct ReduceShape {
   bool columns = false;
   std::int64_t lanes = 32;
@@ -41,7 +37,6 @@ struct ReduceShape {
   std::int64_t vector = 1;
   std::int64_t unroll = 1;
   Keep keep = Keep::nothing;
-  std::int64_t run = 1;
   std::int64_t cluster = 1;
   std::int64_t splits = 1;
 };
@@ -58,8 +53,9 @@ bool reads_along_columns(const schedule::Body& body);
 std::int64_t row_vector(const schedule::Body& body);
 /// Whether vectors of that many elements need a shifted start.
 bool is_shifted(const schedule::Body& body, const ReduceShape& shape);
-/// The contiguous accesses of a row whose rows begin at the same place in a vector, the most bytes of all such sets;
-/// the others go element by element in a shifted walk. Empty where a shifted walk is not possible.
+/// The contiguous accesses of a row whose rows begin at the same place in a vector, the set with the most bytes (a load
+/// counts twice: later stages may meet it again); the others go element by element in a shifted walk. Empty where a
+/// shifted walk is not possible or would bring no load.
 std::vector<std::int32_t> in_phase(const schedule::Body& body, std::int64_t vector);
 
 /// Whether many rows read the same elements (a weight, a bias).

@@ -9,11 +9,26 @@ using schedule::Body;
 using schedule::Inst;
 using schedule::InstKind;
 
+namespace {
+
+/// An accumulator in shared memory: at least a word; with the index of argmax and argmin where there is one.
+std::int64_t slot_bytes_of(const Body& body, const Inst& reduce) {
+  const std::int64_t value = std::max<std::int64_t>(dtype_size(accumulator_dtype(body, reduce)), 4);
+  const bool indexed = reduce.reduce == ir::ReduceKind::argmax || reduce.reduce == ir::ReduceKind::argmin;
+  const std::int64_t index = body.reduced() >= (std::int64_t{1} << 31) ? 8 : 4;
+  return indexed ? 2 * std::max(value, index) : value;
+}
+
+}  // namespace
+
 Geometry::Geometry(const Body& body, const ReduceShape& shape, const Target& target)
-    : body_(body), shape_(shape), shared_of_block_(target.shared_bytes()), shifted_(is_shifted(body, shape)) {
+    : body_(body),
+      shape_(shape),
+      shared_of_block_(target.shared_bytes()),
+      shifted_(is_shifted(body, shape)),
+      alike_(shifted_ ? in_phase(body, shape.vector) : std::vector<std::int32_t>{}) {
   if (shape.keep != Keep::shared && shape.keep != Keep::fetched) return;
   const std::size_t axis = vector_axis(body, shape.columns);
-  const std::vector<std::int32_t> alike = shifted_ ? in_phase(body, shape.vector) : std::vector<std::int32_t>{};
   for (std::size_t i = 0; i < body.insts.size(); ++i) {
     const Inst& inst = body.insts[i];
     const auto id = static_cast<std::int32_t>(i);
@@ -22,16 +37,16 @@ Geometry::Geometry(const Body& body, const ReduceShape& shape, const Target& tar
     const std::int64_t bytes = shape.vector * dtype_size(inst.dtype);
     // What a copy of its own can bring: a whole vector of 4, 8 or 16 bytes.
     const bool whole = inst.access.strides[axis] == 1 && bytes >= 4 &&
-                       (!shifted_ || std::find(alike.begin(), alike.end(), id) != alike.end());
+                       (!shifted_ || std::find(alike_.begin(), alike_.end(), id) != alike_.end());
     if (shape.keep == Keep::fetched && !whole) continue;
     shared_offsets_[id] = shared_bytes_;
-    const std::int64_t vectors = ceil_div(chunk(shape.cluster), shape.vector) * (shape.run > 1 ? 2 : 1);
+    const std::int64_t vectors = ceil_div(chunk(shape.cluster), shape.vector);
     shared_bytes_ = round_up(shared_bytes_ + vectors * bytes, 16);
   }
 }
 
 std::int64_t Geometry::row_blocks() const {
-  return ceil_div(body_.kept(), shape_.columns ? shape_.lanes * shape_.vector : shape_.groups * shape_.run);
+  return ceil_div(body_.kept(), shape_.columns ? shape_.lanes * shape_.vector : shape_.groups);
 }
 
 std::int64_t Geometry::chunk(std::int64_t parts) const {
@@ -66,6 +81,16 @@ std::int64_t Geometry::cascade(std::int64_t parts) const {
   return round_up(root, shape_.unroll);
 }
 
+std::int64_t Geometry::slot_bytes() const {
+  if (!joins_in_shared(shape_.cluster)) return 0;
+  const std::int64_t slots = shape_.columns ? shape_.groups * shape_.lanes * shape_.vector
+                                            : shape_.groups * (shape_.lanes / 32) * shape_.cluster;
+  std::int64_t bytes = 0;
+  for (const Inst& inst : body_.insts)
+    if (inst.kind == InstKind::reduce) bytes += slots * slot_bytes_of(body_, inst);
+  return bytes;
+}
+
 bool Geometry::joins_in_shared(std::int64_t cluster) const {
   return shape_.columns ? shape_.groups > 1 : shape_.lanes > 32 || cluster > 1;
 }
@@ -98,7 +123,6 @@ std::string misfit_of_vectors(const Body& body, const ReduceShape& shape) {
 }
 
 std::string misfit_of_keeping(const Body& body, const ReduceShape& shape, const Target& target) {
-  if (shape.run > 1 && shape.keep != Keep::fetched) return "a run of rows is fetched into shared memory";
   if (shape.keep == Keep::nothing) return "";
   if (body.reduced() == 0) return "an empty row has nothing to keep";
   if (shape.splits > 1) return "nothing lasts from kernel to kernel";
@@ -106,20 +130,26 @@ std::string misfit_of_keeping(const Body& body, const ReduceShape& shape, const 
   if (shape.keep == Keep::registers && held > 128) return "the row does not fit in registers";
   if (shape.keep == Keep::registers) return "";
   if (shape.columns || shape.groups != 1) return "shared memory holds one row a block";
-  const Geometry geometry(body, shape, target);
-  if (geometry.shared_offsets().empty()) return "there is nothing to keep in shared memory";
-  // The joins have their own, static.
-  if (geometry.shared_bytes() > target.shared_bytes() - reserved_shared_bytes)
-    return "the row does not fit in shared memory";
+  if (shape.keep == Keep::fetched && compute_capability(target) < 80) return "copies into shared memory need sm_80";
+  if (Geometry(body, shape, target).shared_offsets().empty()) return "there is nothing to keep in shared memory";
   return "";
 }
 
+std::string misfit_of_shared_memory(const Body& body, const ReduceShape& shape, const Target& target) {
+  constexpr std::int64_t most_static = 48 << 10, of_the_driver = 1 << 10;
+  const Geometry geometry(body, shape, target);
+  if (geometry.slot_bytes() > most_static) return "the joins do not fit in static shared memory";
+  if (geometry.slot_bytes() + geometry.shared_bytes() + of_the_driver > target.shared_bytes())
+    return "the row does not fit in shared memory";
+  return "";
+}
 }  // namespace
 
 Outcome<int> check_shape(const Body& body, const ReduceShape& shape, const Target& target) {
   std::string misfit = misfit_of_layout(body, shape, target);
   if (misfit.empty()) misfit = misfit_of_vectors(body, shape);
   if (misfit.empty()) misfit = misfit_of_keeping(body, shape, target);
+  if (misfit.empty()) misfit = misfit_of_shared_memory(body, shape, target);
   if (!misfit.empty()) return Rejection{"codegen", misfit, ""};
   return 0;
 }

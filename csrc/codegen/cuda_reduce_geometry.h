@@ -30,17 +30,22 @@ class Geometry {
   /// Whether threads of different warps or blocks share a row.
   bool joins_in_shared(std::int64_t cluster) const;
 
+  /// Static shared memory of the joins.
+  std::int64_t slot_bytes() const;
   /// With Keep::shared and Keep::fetched: offset in dynamic shared memory of each load that stays there, and bytes in
   /// all.
   const std::map<std::int32_t, std::int64_t>& shared_offsets() const { return shared_offsets_; }
   std::int64_t shared_bytes() const { return shared_bytes_; }
   bool shifted() const { return shifted_; }
+  /// With a shifted start, the accesses that begin alike.
+  const std::vector<std::int32_t>& alike() const { return alike_; }
 
  private:
   const schedule::Body& body_;
   const ReduceShape& shape_;
   const std::int64_t shared_of_block_;
   const bool shifted_;
+  const std::vector<std::int32_t> alike_;
   std::map<std::int32_t, std::int64_t> shared_offsets_;
   std::int64_t shared_bytes_ = 0;
 };

@@ -30,6 +30,7 @@ std::vector<std::int32_t> in_phase(const Body& body, std::int64_t vector) {
   struct Set {
     std::vector<std::int32_t> accesses;
     std::int64_t bytes = 0;
+    bool loads = false;
   };
   std::map<std::vector<std::int64_t>, Set> sets;  // by what decides where a row begins
   for (std::size_t i = 0; i < body.insts.size(); ++i) {
@@ -40,11 +41,13 @@ std::vector<std::int32_t> in_phase(const Body& body, std::int64_t vector) {
     for (std::size_t a = 0; a < axis; ++a) begin.push_back(inst.access.strides[a] & (vector - 1));
     Set& set = sets[begin];
     set.accesses.push_back(static_cast<std::int32_t>(i));
-    set.bytes += dtype_size(body.buffers[static_cast<std::size_t>(inst.access.buffer)].dtype);
+    const bool load = inst.kind == InstKind::load;
+    set.loads = set.loads || load;
+    set.bytes += dtype_size(body.buffers[static_cast<std::size_t>(inst.access.buffer)].dtype) * (load ? 2 : 1);
   }
   const Set* most = nullptr;
   for (const auto& [begin, set] : sets)
-    if (!most || set.bytes > most->bytes) most = &set;
+    if (set.loads && (!most || set.bytes > most->bytes)) most = &set;
   return most ? most->accesses : std::vector<std::int32_t>{};
 }
 

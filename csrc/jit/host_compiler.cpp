@@ -153,7 +153,7 @@ Outcome<Binary> compile_host(const codegen::Source& source, const Options& optio
   if (!run.started) throw UserError(missing_compiler(options, run.output));
   if (run.timed_out) return refused("g++ passed its limit of " + std::to_string(limit_s) + " s", run, source);
   if (run.exit_code == 127) throw UserError(missing_compiler(options, first_line(run.output)));
-  if (run.exit_code != 0 && run.output.find(strerror(ENOSPC)) != std::string::npos) {
+  if (run.exit_code != 0 && run.output.find("No space left on device") != std::string::npos) {
     throw UserError("no space is left for g++ where temporary files go; free some or set TMPDIR to another folder");
   }
   if (run.exit_code != 0 || !std::filesystem::exists(output)) {

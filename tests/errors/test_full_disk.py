@@ -19,6 +19,7 @@ def test_a_full_cache_folder_costs_the_cache_alone(run: Any, tmp_path: pathlib.P
     assert child.result["same"] and child.result["reasons"] == [None, None]
     assert len(child.said) == 1 and "cannot be written (No space left on device)" in child.said[0]
     assert "free some space or set TORCH_CUDAAGENT_CACHE_DIR" in child.said[0]
+    assert len(child.result["problems"]) == 2
     assert all("No space left on device" in problem for problem in child.result["problems"])
     left = [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
     assert left == []

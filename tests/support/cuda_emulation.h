@@ -146,6 +146,25 @@ void store_to_rank(T* to, int rank, T x) {
   abort();
 }
 
+/// Copies happen when the thread waits for them, not before.
+struct PendingCopy {
+  std::size_t thread;
+  void* to;
+  const void* from;
+  std::size_t bytes;
+};
+inline std::vector<PendingCopy> pending_copies;
+inline void start_copy(void* to, const void* from, std::size_t bytes) {
+  pending_copies.push_back({machine.current, to, from, bytes});
+}
+inline void finish_copies() {
+  std::erase_if(pending_copies, [](const PendingCopy& copy) {
+    if (copy.thread != machine.current) return false;
+    memcpy(copy.to, copy.from, copy.bytes);
+    return true;
+  });
+}
+
 inline void call(void* function, void** args, int count) {
   using P = void*;
   void** a = args;

@@ -67,7 +67,7 @@ Outcome<Source> generate(const Body& body, const Params& params, const Target& t
   shape.groups = params.at("groups");
   shape.vector = params.at("vector");
   shape.unroll = params.at("unroll");
-  shape.keep = static_cast<Keep>(params.at("keep"));
+  shape.keep = params.at("keep") != 0 ? Keep::registers : Keep::nothing;
   return write_reduction(collapse(body), shape, target, name);
 }
 

@@ -144,14 +144,19 @@ CA_UNARY(lgamma, ::lgammaf(x), ::lgamma(x))
 CA_UNARY(i0, ::cyl_bessel_i0f(x), ::cyl_bessel_i0(x))
 CA_UNARY(i1, ::cyl_bessel_i1f(x), ::cyl_bessel_i1(x))
 CA_BINARY(div, x / y, x / y)
-/// A divisor that many elements share: one multiplication each, within 1.5 ulp, where its reciprocal is a normal number.
+/// A divisor that many elements share. Where neither quotient nor remainder can leave the normal numbers, one correction
+/// of the product with its reciprocal is the correctly rounded quotient (Markstein, IBM J. Res. Dev. 34, 1990).
 struct Divisor {
   float value, reciprocal;
   bool plain;
   CA_FN explicit Divisor(float x)
-      : value(x), reciprocal(1.0f / x), plain(::fabsf(x) >= 0x1p-126f && ::fabsf(x) <= 0x1p126f) {}
+      : value(x), reciprocal(1.0f / x), plain(::fabsf(x) >= 0x1p-30f && ::fabsf(x) <= 0x1p60f) {}
 };
-CA_FN float div(float x, const Divisor& y) { return y.plain ? x * y.reciprocal : x / y.value; }
+CA_FN float div(float x, const Divisor& y) {
+  const float q = x * y.reciprocal, size = ::fabsf(q);
+  if (y.plain && size >= 0x1p-70f && size <= 0x1p60f) return ::fmaf(::fmaf(-q, y.value, x), y.reciprocal, q);
+  return y.plain && x == 0 ? q : x / y.value;
+}
 
 CA_BINARY(atan2, ::atan2f(x, y), ::atan2(x, y))
 CA_BINARY(hypot, ::hypotf(x, y), ::hypot(x, y))
@@ -480,16 +485,14 @@ CA_FN void scatter(T* to, int64_t stride, const Vec<T, N>& from) {
   for (int k = 0; k < N; ++k) to[k * stride] = from[k];
 }
 
-/// Starts the copy of one vector of 4, 8 or 16 bytes into shared memory; the thread that started it may read it once
-/// wait_for_copies has left at most `later` of its commits open.
+/// Starts the copy of one vector of 4, 8 or 16 bytes into shared memory. The thread that started it may read it after
+/// wait_for_copies.
 #ifdef CA_EMULATE
 template <class T, int N>
 CA_FN void start_copy(Vec<T, N>* to, const T* from) {
-  memcpy(to, from, sizeof(T) * N);
+  emulation::start_copy(to, from, sizeof(T) * N);
 }
-CA_FN void commit_copies() {}
-template <int later>
-CA_FN void wait_for_copies() {}
+CA_FN void wait_for_copies() { emulation::finish_copies(); }
 #else
 template <class T, int N>
 CA_FN void start_copy(Vec<T, N>* to, const T* from) {
@@ -500,11 +503,7 @@ CA_FN void start_copy(Vec<T, N>* to, const T* from) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(address), "l"(from), "n"(int(sizeof(T) * N))
                  : "memory");
 }
-CA_FN void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-template <int later>
-CA_FN void wait_for_copies() {
-  asm volatile("cp.async.wait_group %0;" ::"n"(later) : "memory");
-}
+CA_FN void wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 #endif
 
 /// Whether every pointer is a multiple of 16 bytes.
