@@ -1,8 +1,7 @@
 #include "jit/host_compiler.h"
 
-#include <cerrno>
 #include <chrono>
-#include <cstring>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -105,6 +104,19 @@ void erase_all(std::string& text, const std::string& part) {
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
+/// Why a compiler that calls itself this cannot compile the prelude; empty when it can. Its vectors need what g++ has
+/// from 12 on (__builtin_shufflevector, _Float16) and clang writes differently.
+std::string unfit(const Options& options, const std::string& version) {
+  constexpr int oldest = 12;
+  const std::size_t last = version.find_last_of(' ');
+  const int major = last == std::string::npos ? 0 : std::atoi(version.c_str() + last + 1);
+  const bool clang = version.find("clang") != std::string::npos;
+  if (!clang && (major == 0 || major >= oldest)) return "";
+  return "the host compiler '" + compiler(options) + "' (" + version + ") cannot compile kernels, which need g++ " +
+         std::to_string(oldest) + " or later; run `apt-get install g++-" + std::to_string(oldest) +
+         "` and name it in TORCH_CUDAAGENT_CXX";
+}
+
 struct Asked {
   std::string version, absence;  ///< one of them is empty
 };
@@ -119,7 +131,11 @@ Asked ask_version(const Options& options) {
     Finished run = run_process({compiler(options), "--version"}, compiler_environment("/tmp"), 10);
     const bool well = run.started && run.exit_code == 0;
     (well ? it->second.version : it->second.absence) = first_line(run.output);
-    if (!well) it->second.absence = missing_compiler(options, it->second.absence);
+    if (!well)
+      it->second.absence = missing_compiler(options, it->second.absence);
+    else
+      it->second.absence = unfit(options, it->second.version);
+    if (!it->second.absence.empty()) it->second.version.clear();
   }
   return it->second;
 }
@@ -138,6 +154,7 @@ std::string host_toolchain(const Options& options) {
 
 Outcome<Binary> compile_host(const codegen::Source& source, const Options& options, double limit_s) {
   auto start = std::chrono::steady_clock::now();
+  if (const std::string absence = host_compiler_absence(options); !absence.empty()) throw UserError(absence);
   TempFolder folder;
   std::string input = folder.file("kernel.cpp"), output = folder.file("kernel.so");
   write_file(input, source.text);

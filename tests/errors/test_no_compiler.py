@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 import pathlib
-import shutil
 from typing import Any
+
+import pytest
 
 REASON = "cannot run the host compiler 'g++' (No such file or directory); run `apt-get install g++` or name another one"
 
@@ -24,6 +25,19 @@ def test_a_compiler_named_by_mistake(run: Any) -> None:
     assert "'/nowhere/g++'" in child.said[0] and "TORCH_CUDAAGENT_CXX" in child.said[0]
 
 
-def test_a_compiler_that_refuses_everything_costs_no_result(run: Any) -> None:
-    child = run(TORCH_CUDAAGENT_CXX=shutil.which("false"))
+@pytest.mark.parametrize("says", ["g++ (Ubuntu 11.4.0-1ubuntu1) 11.4.0", "Debian clang version 16.0.6"])
+def test_a_compiler_that_is_too_old_or_another(run: Any, tmp_path: pathlib.Path, says: str) -> None:
+    script = tmp_path / "compiler"
+    script.write_text(f'#!/bin/sh\necho "{says}"\n')
+    script.chmod(0o755)
+    child = run(TORCH_CUDAAGENT_CXX=str(script))
+    assert child.result["same"] and len(child.said) == 1
+    assert says in child.said[0] and "need g++ 12 or later" in child.said[0]
+
+
+def test_a_compiler_that_refuses_everything_costs_no_result(run: Any, tmp_path: pathlib.Path) -> None:
+    script = tmp_path / "compiler"
+    script.write_text('#!/bin/sh\n[ "$1" = --version ] && exec echo "g++ (Somebody 13) 13.2.0"\nexit 1\n')
+    script.chmod(0o755)
+    child = run(TORCH_CUDAAGENT_CXX=str(script))
     assert child.result["same"] and child.said == []
