@@ -82,6 +82,13 @@ def read_rows(path: pathlib.Path | None) -> list[Row]:
     return rows
 
 
+def append_row(path: pathlib.Path, row: Row) -> None:
+    """On a line of its own, whatever a run that was cut short left at the end."""
+    whole = not path.is_file() or path.read_bytes()[-1:] in (b"", b"\n")
+    with path.open("a") as out:
+        out.write(("" if whole else "\n") + json.dumps(row) + "\n")
+
+
 def same_in_eval(row: Row, name: str, mode: str) -> bool:
     """Whether `row`, of the training mode, stands for eval mode too: no module of that problem asks which it is."""
     trained = row["problem"].split()[0] == name and row["mode"] == "train"
@@ -140,8 +147,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             rows.append(rows[-1] | {"mode": mode, "as": "train"} if same else run_mode(path, mode, args))
             show(rows[-1])
             if args.out:
-                with args.out.open("a") as out:
-                    out.write(json.dumps(rows[-1]) + "\n")
+                append_row(args.out, rows[-1])
     summarise(rows)
     return int(any(row["status"] in ("failed", "wrong") for row in rows))
 

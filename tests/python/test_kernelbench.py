@@ -8,7 +8,7 @@ import pathlib
 import pytest
 import torch
 
-from benchmarks.check_kernelbench import main
+from benchmarks.check_kernelbench import append_row, main, read_rows
 from benchmarks.kernelbench import load_problem
 
 PROBLEM = """
@@ -60,3 +60,11 @@ def test_run_and_resumed(folder: pathlib.Path) -> None:
     finally:
         torch.set_default_device(None)
     assert [(row["mode"], row["status"]) for row in rows(out)] == [("train", "right"), ("eval", "right")]
+
+
+def test_a_row_after_a_cut_line_can_be_read(tmp_path: pathlib.Path) -> None:
+    out = tmp_path / "rows.jsonl"
+    append_row(out, {"problem": "1/1 A", "mode": "train"})
+    out.write_text(out.read_text() + '{"problem": "1/2')
+    append_row(out, {"problem": "1/3 C", "mode": "train"})
+    assert [row["problem"] for row in read_rows(out)] == ["1/1 A", "1/3 C"]
