@@ -34,8 +34,8 @@ def check(model: Model, device: str, dtype: torch.dtype, options: dict[str, Any]
         got = optimized(*args)
         seconds = time.perf_counter() - start
         samples = time_cpu({"ours": lambda: optimized(*args), "eager": lambda: plain(*args)}, budget_s)
-    report = cudaagent.explain(optimized).to_dict()
-    regions = [r for graph in report["graphs"] for program in graph["programs"] for r in program["regions"]]
+    explanation = cudaagent.explain(optimized)
+    regions = explanation.regions()
     external: collections.Counter[str] = collections.Counter()
     for region in regions:
         if region["kind"] == "external":
@@ -46,7 +46,7 @@ def check(model: Model, device: str, dtype: torch.dtype, options: dict[str, Any]
         "eager_error": worst_relative_rms(eager, truth),
         "generated": sum(r["kind"] == "generated" for r in regions),
         "external": dict(external),
-        "left": [graph["why_eager"] for graph in report["graphs"] if graph["why_eager"]],
+        "left": [graph["why_eager"] for graph in explanation.to_dict()["graphs"] if graph["why_eager"]],
         "seconds": seconds,
         "ours_ms": statistics.median(samples["ours"]),
         "eager_ms": statistics.median(samples["eager"]),

@@ -108,9 +108,9 @@ def _errors(got: torch.Tensor, truth: torch.Tensor) -> tuple[float, float]:
 
 
 def _coverage(optimized: nn.Module) -> dict[str, Any]:
-    report = cudaagent.explain(optimized).to_dict()
-    regions = [r for graph in report["graphs"] for program in graph["programs"] for r in program["regions"]]
+    explanation = cudaagent.explain(optimized)
+    regions = explanation.regions()
     extern = collections.Counter(op for r in regions if r["kind"] == "external" for op in r["nodes"])
     row: dict[str, Any] = {"regions": dict(collections.Counter(r["kind"] for r in regions)), "extern": dict(extern)}
-    left = [graph["why_eager"] for graph in report["graphs"] if graph["why_eager"]]
+    left = [graph["why_eager"] for graph in explanation.to_dict()["graphs"] if graph["why_eager"]]
     return row | ({"left": left} if left else {})

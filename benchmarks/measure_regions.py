@@ -33,9 +33,7 @@ def bytes_moved(inputs: Sequence[Tensor], outputs: Any) -> int:
 
 
 def kernel_summary(optimized: Any) -> dict[str, Any]:
-    report = cudaagent.explain(optimized).to_dict()
-    programs = [program for graph in report["graphs"] for program in graph["programs"]]
-    regions = [region for program in programs for region in program["regions"]]
+    regions = cudaagent.explain(optimized).regions()
     return {
         "generated": [
             f"{r['template']}:{json.dumps(r['candidate']['params'])}" for r in regions if r["kind"] == "generated"

@@ -44,8 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     optimized = cudaagent.optimize(scope["run"], verify=False, search=args.candidates)
     with torch.no_grad():
         optimized(*tensors.values())
-    report = cudaagent.explain(optimized).to_dict()
-    for region in (r for g in report["graphs"] for p in g["programs"] for r in p["regions"]):
+    for region in cudaagent.explain(optimized).regions():
         print(region["kind"], region["nodes"], region.get("candidate"))
         for attempt in sorted(region.get("attempts", []), key=lambda a: a.get("us") or 1e9):
             candidate = attempt["candidate"]

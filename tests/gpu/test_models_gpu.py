@@ -26,9 +26,9 @@ def test_model_is_inside_the_contract(model: Model, dtype: torch.dtype, tmp_path
         eager = tensors(net(*args))
         optimized = cudaagent.optimize(net, cache_dir=str(tmp_path), measure=False)
         got = tensors(optimized(*args))
-    report = cudaagent.explain(optimized).to_dict()
-    regions = [region for graph in report["graphs"] for p in graph["programs"] for region in p["regions"]]
-    assert [graph["why_eager"] for graph in report["graphs"] if graph["why_eager"]] == []
+    explanation = cudaagent.explain(optimized)
+    regions = explanation.regions()
+    assert [graph["why_eager"] for graph in explanation.to_dict()["graphs"] if graph["why_eager"]] == []
     generated = [region for region in regions if region["kind"] == "generated"]
     assert generated
     refused = [region["why"] for region in regions if "not proved" in region.get("why", "")]

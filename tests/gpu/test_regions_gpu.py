@@ -33,8 +33,7 @@ def left_behind(function: Callable[..., Any], cache: Any, *args: Tensor) -> list
     optimized = cudaagent.optimize(function, cache_dir=str(cache), measure=False)
     with torch.no_grad():
         optimized(*args)
-    report = cudaagent.explain(optimized).to_dict()
-    regions = [region for graph in report["graphs"] for p in graph["programs"] for region in p["regions"]]
+    regions = cudaagent.explain(optimized).regions()
     assert regions
     return [f"{region['nodes']}: {region['why']}" for region in regions if region["kind"] == "external"]
 

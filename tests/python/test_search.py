@@ -16,17 +16,12 @@ import torch_cudaagent as cudaagent
 pytestmark = pytest.mark.skipif(PYTHON_CORE, reason="the native core searches")
 
 
-def regions(optimized: Any) -> list[dict[str, Any]]:
-    report = cudaagent.explain(optimized).to_dict()
-    return [region for graph in report["graphs"] for program in graph["programs"] for region in program["regions"]]
-
-
 def test_every_candidate_is_shown_and_the_result_holds(tmp_path: Any) -> None:
     x = torch.randn(64, 4096)
     optimized = cudaagent.optimize(lambda x: torch.softmax(x, -1), search=6, cache_dir=str(tmp_path))
     with torch.no_grad():
         assert_same(optimized(x), torch.softmax(x, -1))
-    (region,) = regions(optimized)
+    (region,) = cudaagent.explain(optimized).regions()
     assert region["verdict"]["status"] == "passed"
     tried = region["attempts"]
     assert 2 <= len(tried) <= 6
@@ -47,7 +42,7 @@ def test_two_claims_that_share_a_body_are_both_proved(tmp_path: Any) -> None:
     with torch.no_grad():
         for mine, theirs in zip(optimized(x, y), both(x, y), strict=True):
             torch.testing.assert_close(mine, theirs, rtol=1e-5, atol=1e-6)
-    generated = [region for region in regions(optimized) if region["kind"] == "generated"]
+    generated = [region for region in cudaagent.explain(optimized).regions() if region["kind"] == "generated"]
     assert len(generated) == 2
     assert all(region["verdict"]["status"] == "passed" for region in generated)
 
@@ -56,5 +51,5 @@ def test_nothing_is_proved_where_that_is_not_asked(tmp_path: Any) -> None:
     optimized = cudaagent.optimize(lambda x: x.sum(0), search=4, verify=False, cache_dir=str(tmp_path))
     with torch.no_grad():
         optimized(torch.randn(512, 300))
-    (region,) = regions(optimized)
+    (region,) = cudaagent.explain(optimized).regions()
     assert region["attempts"] and "verdict" not in region
