@@ -24,13 +24,17 @@ _NAME_STEP = re.compile(r"_(?:modules|parameters|buffers)\['([^']*)'\]|\.([A-Za-
 _PLAIN_TENSORS = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer, torch._subclasses.FakeTensor)
 
 
+AMBIGUOUS = -1  # among aliases: more than one input has that memory
+
+
 @dataclasses.dataclass
 class Facts:
     """What Dynamo knows of a graph and the export does not say."""
 
     inputs: list[InputInfo]
     symbolic: bool
-    aliases: list[int | None]
+    aliases: list[int | None]  # for each result the input whose memory it shares
+    same: list[bool]  # whether a result is an input itself, as after an update in place
     needs_grad: bool
     autocast: bool
     rnn: bool
@@ -45,7 +49,8 @@ def read_facts(gm: fx.GraphModule) -> Facts:
     return Facts(
         inputs=[_input_info(node) for node in placeholders],
         symbolic=any(_is_symbolic(value) for value in examples),
-        aliases=_aliases(examples, results),
+        aliases=aliases_of(examples, results),
+        same=[isinstance(value, torch.Tensor) and any(value is example for example in examples) for value in results],
         needs_grad=any(tensor.requires_grad for tensor in tensors) or _writes_need_grad(gm),
         autocast=_autocast_is_on() or any(node.target in _AUTOCAST for node in gm.graph.nodes),
         rnn=rnn.has_rnn(gm),
@@ -56,6 +61,8 @@ def why_not(gm: fx.GraphModule, facts: Facts, arguments: Sequence[Any]) -> str |
     """Why the graph is left to PyTorch, known before any work is done; None when it may be captured."""
     if facts.needs_grad:
         return "it needs gradients"
+    if AMBIGUOUS in facts.aliases:
+        return "a result is a view of memory that several inputs share"
     if facts.autocast and facts.rnn:
         return "a recurrent layer under autocast"
     if not any(node.op in ("call_function", "call_method", "call_module") for node in gm.graph.nodes):
@@ -136,14 +143,25 @@ def _storage(value: Any) -> int | None:
     return value.untyped_storage()._cdata
 
 
-def _aliases(examples: Sequence[Any], results: Sequence[Any]) -> list[int | None]:
-    owner: dict[int, int] = {}
+def aliases_of(examples: Sequence[Any], results: Sequence[Any]) -> list[int | None]:
+    """For each result the input whose memory it shares. Of several with that memory, the one it covers exactly."""
+    owners: dict[int, list[int]] = {}
     for i, example in enumerate(examples):
         storage = _storage(example)
         if storage is not None:
-            owner.setdefault(storage, i)
-    storages = [_storage(result) for result in results]
-    return [None if storage is None else owner.get(storage) for storage in storages]
+            owners.setdefault(storage, []).append(i)
+    return [_alias(examples, owners.get(_storage(result) or 0, []), result) for result in results]
+
+
+def _alias(examples: Sequence[Any], owners: list[int], result: Any) -> int | None:
+    if len(owners) < 2:
+        return owners[0] if owners else None
+    exact = [i for i in owners if _place(examples[i]) == _place(result)]
+    return exact[0] if exact else AMBIGUOUS
+
+
+def _place(tensor: torch.Tensor) -> tuple[Any, ...]:
+    return tensor.dtype, tensor.storage_offset(), tuple(tensor.shape), tensor.stride()
 
 
 def _writes_need_grad(gm: fx.GraphModule) -> bool:

@@ -146,7 +146,7 @@ def make_callable(
     run = _builtin(torch.ops.cudaagent.run)
     if torch.is_grad_enabled() and any(isinstance(t, torch.Tensor) and t.requires_grad for t in weights_now):
         run = torch.no_grad()(run)  # no result needs a gradient, whatever the inputs say
-    finish = _finisher(document)
+    finish = _finisher(document, facts)
     fallback = gm.forward
     writes = bool(document.graph["mutations"])
     is_, every, apply = operator.is_, all, map
@@ -193,8 +193,23 @@ def _picker(positions: Sequence[int]) -> Callable[[Sequence[Any]], tuple[Any, ..
     return operator.itemgetter(*positions)
 
 
-def _finisher(document: Document) -> Callee:
-    """Puts what is no tensor back among the results."""
+def _finisher(document: Document, facts: capture.Facts) -> Callee:
+    """Puts what is no tensor back among the results, and a tensor of its own for a view of an input."""
+    views = {i for i, output in enumerate(document.graph["outputs"]) if output["alias_of"] is not None}
+    shared = sorted(views - {document.returned[k] for k, same in enumerate(facts.same) if same})
+    arrange = _arranger(document)
+    if not shared:
+        return arrange
+
+    def finish(tensors: list[Any]) -> Any:
+        for i in shared:
+            tensors[i] = tensors[i].detach()
+        return arrange(tensors)
+
+    return finish
+
+
+def _arranger(document: Document) -> Callee:
     if None not in document.returned:
         return _as_they_are
     pattern = list(zip(document.returned, document.literals, strict=True))

@@ -46,10 +46,15 @@ Rule promoted_float(const char* fn) {
   };
 }
 
+/// On the CPU torch compares in the promoted dtype, so a number is rounded to it; on CUDA in the wider one.
 Rule comparison(const char* fn) {
   return [fn](Builder& b, const Call& c) {
-    const std::vector<Operand> operands = {c.operand("self"), c.operand("other")};
-    Unified u = unify(b, operands, common_dtype(b, operands));
+    std::vector<Operand> operands = {c.operand("self"), c.operand("other")};
+    const DType common = common_dtype(b, operands);
+    if (b.device().type == DeviceType::cpu && is_float(common) && dtype_size(common) == 2)
+      for (Operand& operand : operands)
+        if (!operand.is_value()) operand = b.full({}, common, operand.number());
+    Unified u = unify(b, operands, common);
     c.yield(b(fn, u.operands[0], u.operands[1]));
   };
 }

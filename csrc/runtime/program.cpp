@@ -41,10 +41,20 @@ class PlannedProgram : public Program {
   }
 
  private:
+  // Of an expanded value the memory is copied, not each place that looks into it.
   Tensor fresh_copy(Frame& frame, OperandId id) const {
-    Tensor copy = host_.empty(print_.operands[static_cast<std::size_t>(id)].type);
-    host_.copy(copy, frame.operand(id));
-    return copy;
+    const TensorType& type = print_.operands[static_cast<std::size_t>(id)].type;
+    TensorType memory = type;
+    for (std::size_t d = 0; d < memory.dims.size(); ++d)
+      if (memory.strides[d] == 0 && memory.dims[d] > 1) memory.dims[d] = 1;
+    Tensor copy = host_.empty(memory);
+    const Tensor& value = frame.operand(id);
+    if (memory.dims == type.dims) {
+      host_.copy(copy, value);
+      return copy;
+    }
+    host_.copy(copy, host_.view(value, memory, host_.storage_offset_bytes(value)));
+    return host_.view(copy, type, 0);
   }
 
   // Everything that reads an input as it was comes before the first update.

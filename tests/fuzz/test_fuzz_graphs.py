@@ -35,7 +35,8 @@ def document_of(program: Program, inputs: list[Tensor]) -> dict[str, Any]:
 
     graph = make_fx(Traced(), pre_dispatch=True, tracing_mode="real")(*inputs)
     results = program(*inputs)
-    facts = capture.Facts([InputInfo() for _ in inputs], False, [None] * len(results), False, False, False)
+    aliases = capture.aliases_of(inputs, results)
+    facts = capture.Facts([InputInfo() for _ in inputs], False, aliases, [False] * len(results), False, False, False)
     assert isinstance(graph, fx.GraphModule)
     return capture.capture(graph, facts, inputs).graph
 

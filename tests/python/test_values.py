@@ -334,3 +334,40 @@ def test_sizes_as_outputs(optimize):
             for rows in (3, 5):
                 x = torch.randn(rows, 4)
                 assert_same(fast(x), (x * rows, rows, x.view(-1)))
+
+
+def test_a_view_of_an_input_is_a_tensor_of_its_own(optimize):
+    x = torch.randn(4, 4, requires_grad=True)
+    for function in (lambda x: x.detach(), lambda x: x.detach().view(4, 4)):
+        got = optimize(function)(x)
+        assert got is not x and not got.requires_grad and got.data_ptr() == x.data_ptr()
+    detached, doubled = optimize(lambda x: (x.detach(), x.detach() * 2))(x)
+    assert not detached.requires_grad and not doubled.requires_grad
+
+
+def test_out_among_inputs_of_one_storage(optimize):
+    buffer = torch.arange(64.0)
+    x, y = buffer[:16], buffer[32:48]
+    got = optimize(lambda x, y: torch.exp(x, out=y))(x, y)
+    assert_same(got, torch.exp(x))
+    assert_same(y, torch.exp(x))
+    assert torch.equal(x, torch.arange(16.0))
+
+
+def test_a_view_of_memory_that_inputs_share_stays_with_pytorch(optimize):
+    buffer = torch.arange(64.0)
+    fast = optimize(lambda x, y: (x + y, x[2:5]))
+    total, part = fast(buffer[:16], buffer[8:24])
+    assert_same(total, buffer[:16] + buffer[8:24])
+    assert part.data_ptr() == buffer[2:].data_ptr()
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("name", ["eq", "ne", "lt", "le", "gt", "ge"])
+def test_numbers_compared_with_short_floats(optimize, dtype, name):
+    compare = getattr(torch, name)
+    for number in (0.1, 0.3, 1e-3, 3.3333, -0.7):
+        near = torch.full((16,), number).to(dtype)
+        x = torch.cat([near, near * 1.01, near * 0.99])
+        with torch.no_grad():
+            assert_same(optimize(lambda x, number=number: compare(x, number))(x), compare(x, number))

@@ -169,7 +169,8 @@ TEST_F(ProgramTest, OutputsAliasInputsAsEagerDoes) {
   const ir::ValueId x = toy.input(DType::f32, {4});
   toy.aliased_output(x, x);
   toy.aliased_output(toy.view(x, {2}, {1}, 2), x);
-  toy.output(toy.view(x, {2}, {2}, 0));  // made fresh by the model
+  toy.output(toy.view(x, {2}, {2}, 0));        // made fresh by the model
+  toy.output(toy.view(x, {3, 2}, {0, 1}, 1));  // the same of an expanded value: its memory is copied once
   const auto program = toy.program(host);
   const Tensor storage = floats({0, 1, 2, 3, 4, 5});
   const Tensor input = host.view(storage, {DType::f32, {4}, {1}, {}}, 8);
@@ -179,6 +180,8 @@ TEST_F(ProgramTest, OutputsAliasInputsAsEagerDoes) {
   EXPECT_EQ(host.data(outputs[1]), static_cast<float*>(host.data(input)) + 2);
   EXPECT_EQ(host.values(outputs[2]), (Values{2, 4}));
   EXPECT_NE(host.data(outputs[2]), host.data(input));
+  EXPECT_EQ(host.values(outputs[3]), (Values{3, 4, 3, 4, 3, 4}));
+  EXPECT_NE(host.data(outputs[3]), static_cast<float*>(host.data(input)) + 1);
 }
 
 TEST_F(ProgramTest, OutputOfAnUpdatedInputIsTheInput) {
