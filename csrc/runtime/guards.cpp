@@ -1,6 +1,7 @@
 #include "runtime/guards.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "runtime/places.h"
 
@@ -9,6 +10,27 @@ namespace cudaagent::runtime {
 namespace {
 
 constexpr const char* shared_memory = "an input that the model updates in place shares memory with another input";
+
+/// What losses leave out unless told otherwise. Another ignored index sends its calls to PyTorch, which knows it.
+constexpr std::int64_t ignored_index = -100;
+
+/// The first element that is neither in [0, count) nor ignored; nothing when all are.
+template <class T>
+std::optional<std::int64_t> stray_index(const T* data, const TensorType& type, std::int64_t count) {
+  const std::size_t rank = type.dims.size();
+  const std::int64_t length = rank ? type.dims.back() : 1, stride = rank ? type.strides.back() : 0;
+  const std::int64_t rows = length ? type.numel() / length : 0;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    std::int64_t at = 0, left = row;
+    for (std::size_t d = rank ? rank - 1 : 0; d-- > 0; left /= type.dims[d])
+      at += left % type.dims[d] * type.strides[d];
+    for (std::int64_t i = 0; i < length; ++i) {
+      const std::int64_t index = data[at + i * stride];
+      if ((index < 0 || index >= count) && index != ignored_index) return index;
+    }
+  }
+  return std::nullopt;
+}
 
 }  // namespace
 
@@ -26,6 +48,11 @@ Guards::Guards(const ir::Graph& graph, const std::vector<bool>& bound, TensorHos
       return mutation.input == graph.inputs[i].value;
     }));
     (bound[i] ? bound_ : user_).push_back(static_cast<std::int32_t>(i));
+    const bool counted = value.type.dtype == DType::i64 || value.type.dtype == DType::i32;
+    if (counted && value.range_lo < value.range_hi && value.type.device.type == DeviceType::cpu) {
+      indices_.push_back(static_cast<std::int32_t>(i));
+      index_count_.push_back(value.range_hi);
+    }
   }
   updates_ = !graph.mutations.empty();
 }
@@ -65,6 +92,7 @@ std::vector<const Tensor*> Guards::gather(const Bound& bound, std::span<const Te
 
 void Guards::check(std::span<const Tensor* const> inputs, const Bound& bound) const {
   check_types(inputs);
+  check_indices(inputs);
   if (!updates_) return;
   const bool moved = bound_moved(bound);
   bool overlap = false;
@@ -84,6 +112,19 @@ void Guards::check_types(std::span<const Tensor* const> inputs) const {
     const std::string got = *inputs[i] ? ir::print_type(host_.type(*inputs[i])) : "an undefined tensor";
     throw GuardFailure{"input " + names_[i] + " is " + got + ", the program was built for " +
                        ir::print_type(types_[i])};
+  }
+}
+
+void Guards::check_indices(std::span<const Tensor* const> inputs) const {
+  for (std::size_t k = 0; k < indices_.size(); ++k) {
+    const auto i = static_cast<std::size_t>(indices_[k]);
+    const void* data = host_.data(*inputs[i]);
+    const std::optional<std::int64_t> stray =
+        types_[i].dtype == DType::i64 ? stray_index(static_cast<const std::int64_t*>(data), types_[i], index_count_[k])
+                                      : stray_index(static_cast<const std::int32_t*>(data), types_[i], index_count_[k]);
+    if (stray)
+      throw GuardFailure{"input " + names_[i] + " holds " + std::to_string(*stray) + ", which is none of " +
+                         std::to_string(index_count_[k]) + " classes"};
   }
 }
 

@@ -25,7 +25,8 @@ class Guards {
   Bound inspect(std::vector<Tensor> tensors) const;
   /// All inputs in the graph's order.
   std::vector<const Tensor*> gather(const Bound& bound, std::span<const Tensor> inputs) const;
-  /// Throws GuardFailure on a wrong type, and where an input the program updates shares memory with another.
+  /// Throws GuardFailure on a wrong type, where an input the program updates shares memory with another, and on a class
+  /// index in the CPU's memory that is none: eager has an error for that.
   void check(std::span<const Tensor* const> inputs, const Bound& bound) const;
 
  private:
@@ -34,6 +35,7 @@ class Guards {
     std::int32_t input = 0;
   };
 
+  void check_indices(std::span<const Tensor* const> inputs) const;
   void check_types(std::span<const Tensor* const> inputs) const;
   Range range(const Tensor& tensor, std::int32_t input) const;
   bool bound_moved(const Bound& bound) const;
@@ -46,6 +48,8 @@ class Guards {
   std::vector<std::string> names_;
   std::vector<bool> updated_;  // by input
   bool updates_ = false;
+  std::vector<std::int32_t> indices_;       // inputs of class indices on the CPU
+  std::vector<std::int64_t> index_count_;   // how many classes each has
   std::vector<std::int32_t> bound_, user_;  // input indices
 };
 

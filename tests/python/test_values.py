@@ -371,3 +371,34 @@ def test_numbers_compared_with_short_floats(optimize, dtype, name):
         x = torch.cat([near, near * 1.01, near * 0.99])
         with torch.no_grad():
             assert_same(optimize(lambda x, number=number: compare(x, number))(x), compare(x, number))
+
+
+@pytest.mark.parametrize("wrong", [10, -1, 10**12])
+def test_a_class_index_that_is_none_is_an_error(optimize, wrong):
+    x, good = torch.randn(6, 10), torch.tensor([0, 9, 3, -100, 1, 2])
+    bad = torch.tensor([0, 9, 3, wrong, 1, 2])
+    losses = [
+        lambda x, t: nn.functional.cross_entropy(x, t),
+        lambda x, t: nn.functional.nll_loss(x.log_softmax(-1), t),
+        lambda x, t: nn.functional.cross_entropy(x, t, label_smoothing=0.1),
+    ]
+    with torch.no_grad():
+        for loss in losses:
+            fast = optimize(loss)
+            assert_same(fast(x, good), loss(x, good))
+            with pytest.raises(IndexError):
+                fast(x, bad)
+            strided = torch.stack([good, bad], 1)
+            assert_same(optimize(loss)(x, strided[:, 0]), loss(x, good))
+            with pytest.raises(IndexError):
+                optimize(loss)(x, strided[:, 1])
+            assert_same(fast(x, good), loss(x, good))
+
+
+def test_one_hot_of_a_class_that_is_none_is_an_error(optimize):
+    fast = optimize(lambda t: nn.functional.one_hot(t, 10) * 2)
+    with torch.no_grad():
+        assert_same(fast(torch.tensor([3, 9])), nn.functional.one_hot(torch.tensor([3, 9]), 10) * 2)
+        for wrong in (10, -1):
+            with pytest.raises(RuntimeError, match="Class values must be"):
+                fast(torch.tensor([3, wrong]))
