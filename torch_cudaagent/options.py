@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 from typing import Any
 
 from . import library
@@ -20,7 +21,7 @@ class Options:
     precision       "highest": as accurate as eager under the user's own flags; "high": as eager with TF32 allowed
                     everywhere; "medium": as eager in bfloat16
     assume_finite   allow rewrites that are wrong only where a value is NaN or infinite
-    freeze          the weights never change: what is derived from them is kept between calls
+    freeze          the weights never change, so what is derived from them may be kept between calls (nothing is yet)
     verify, measure prove every kernel, and time it against eager, before it is installed
     search          how many candidates of our own templates to time for each kernel, in this process, beyond the
                     analytic model's choice; a winner is proved before it is installed, and kept in the cache
@@ -69,6 +70,8 @@ def make_options(given: dict[str, Any]) -> Options:
             if not isinstance(values[name], str | os.PathLike):
                 raise UserError(f"{name}={values[name]!r} is not supported; use a string or None.")
             values[name] = os.fspath(values[name])
+    if not re.fullmatch(r"sm_\d+[a-z]?", values.get("cuda_arch") or "sm_90a"):
+        raise UserError(f'cuda_arch={values["cuda_arch"]!r} is not supported; name an architecture as in "sm_90a".')
     for name in ("seed", "search"):
         number = values.get(name, 0)
         if not isinstance(number, int) or isinstance(number, bool) or number < 0:

@@ -95,14 +95,21 @@ def optimize(
         click.echo(f"optimized and run once in {seconds:.1f} s")
 
 
-@model_command("explain", "Show regions, kernels with their source, what stayed with PyTorch and why.")
+@model_command("explain", "Show regions, their errors and times, and what stayed with PyTorch and why.")
+@click.option("-v", "--verbosity", type=click.IntRange(0, 2), default=1, help="0: totals; 2: kernels' source too")
 def explain(
-    target: str, inputs: tuple[str, ...], device: str, precision: str, cache_dir: str | None, as_json: bool
+    target: str,
+    inputs: tuple[str, ...],
+    device: str,
+    precision: str,
+    cache_dir: str | None,
+    as_json: bool,
+    verbosity: int,
 ) -> None:
     import torch_cudaagent
 
     optimized, _, _ = _optimized(target, inputs, device, precision, cache_dir)
-    report = torch_cudaagent.explain(optimized)
+    report = torch_cudaagent.explain(optimized, verbosity)
     click.echo(json.dumps(report.to_dict()) if as_json else str(report))
 
 
