@@ -40,6 +40,7 @@ class ReduceWriter {
   void write_kernel(const Part& part, const std::string& name);
   void write_row(const Part& part, bool aligned);
   void write_fetch();
+  std::vector<std::string> row_index(std::vector<std::string>& locals) const;
   void element_index(const std::string& linear, Walk& walk) const;
   void write_block_position(const Part& part);
   void write_row_position(const Part& part);
@@ -53,7 +54,6 @@ class ReduceWriter {
   Walk edge_walk(const Part& part) const;
   void share_loads(Walk& walk, std::size_t s) const;
   std::string shared_place(std::int32_t load) const;
-  std::int64_t slots_of_row() const { return shape_.groups * (shape_.lanes / 32) * shape_.cluster; }
   static std::string slots(std::int32_t reduce) { return "t" + number(reduce); }
   void write_partial_sums(WalkEmitter& emitter, std::int32_t reduce);
   void write_joins(WalkEmitter& emitter, const Stage& stage, std::int64_t cluster);
@@ -141,7 +141,6 @@ void ReduceWriter::write_kernel(const Part& part, const std::string& name) {
 
 /// The row of the block. What a fetch brings is on its way before anything else is computed.
 void ReduceWriter::write_row(const Part& part, bool aligned) {
-  text_.line("const " + type_ + " row = first;");
   write_row_position(part);
   if (aligned && shape_.keep == Keep::fetched) write_fetch();
   write_stages(part, aligned);
@@ -163,7 +162,7 @@ void ReduceWriter::write_fetch() {
   text_.line("ca::wait_for_copies();");
 }
 
-/// lane, group, part; the block's first row or column.
+/// lane, group, part; the thread's row, or first column.
 void ReduceWriter::write_block_position(const Part& part) {
   const std::int64_t parts = shape_.cluster * part.splits;
   text_.line("const int lane = threadIdx.x % " + number(shape_.lanes) + ", group = threadIdx.x / " +
@@ -179,19 +178,17 @@ void ReduceWriter::write_block_position(const Part& part) {
   if (geometry_.ragged_rows()) {
     text_.line("const " + type_ + " wanted = " + kept + ";");
     text_.line("const bool live = wanted < " + number(body_.kept()) + ";");
-    text_.line("const " + type_ + " first = live ? wanted : 0;");
+    text_.line("const " + type_ + " row = live ? wanted : 0;");
   } else {
-    text_.line("const " + type_ + " first = " + kept + ";");
+    text_.line("const " + type_ + " row = " + kept + ";");
   }
 }
 
 /// The indices of `row`; begin and end of the block's share of it.
 void ReduceWriter::write_row_position(const Part& part) {
   const std::int64_t parts = shape_.cluster * part.splits, share = geometry_.chunk(parts);
-  std::vector<std::size_t> axes(kept_axes(body_));
-  for (std::size_t a = 0; a < axes.size(); ++a) axes[a] = a;
-  std::vector<std::string> locals, index(body_.axes.size());
-  decompose(body_, axes, "row", type_, locals, index);
+  std::vector<std::string> locals;
+  row_index(locals);
   for (const std::string& local : locals) text_.line(local);
   if (geometry_.shifted()) write_shift();
   text_.line("const " + type_ + " begin = " + (geometry_.shifted() ? "head + " : "") + type_ + "(part) * " +
@@ -229,8 +226,7 @@ void ReduceWriter::write_slots(const Part& part) {
   for (std::size_t s = 0; s <= part.last; ++s)
     for (const std::int32_t reduce : stages_[s].reduces) {
       const std::string type = types.accumulator_type(reduce);
-      const std::int64_t count = shape_.columns ? shape_.groups * shape_.lanes * shape_.vector : slots_of_row();
-      text_.line("CA_SHARED(t" + number(reduce) + ", " + number(count) + ", " +
+      text_.line("CA_SHARED(t" + number(reduce) + ", " + number(geometry_.slots()) + ", " +
                  (shape_.columns ? type : "ca::Slot<" + type + ">") + ");");
     }
 }
@@ -266,16 +262,22 @@ void ReduceWriter::write_stages(const Part& part, bool aligned) {
   }
 }
 
+/// The indices of the kept axes from the row's number, and what they need declared.
+std::vector<std::string> ReduceWriter::row_index(std::vector<std::string>& locals) const {
+  std::vector<std::size_t> axes(kept_axes(body_));
+  for (std::size_t a = 0; a < axes.size(); ++a) axes[a] = a;
+  std::vector<std::string> index(body_.axes.size());
+  decompose(body_, axes, "row", type_, locals, index);
+  return index;
+}
+
 Walk ReduceWriter::row_walk(bool aligned, bool stores) const {
   Walk walk;
   walk.axis = vector_axis(body_, shape_.columns);
   walk.vector = shape_.columns ? shape_.vector : 0;
   walk.aligned = aligned;
-  walk.index.resize(body_.axes.size());
-  std::vector<std::size_t> axes(kept_axes(body_));
-  for (std::size_t a = 0; a < axes.size(); ++a) axes[a] = a;
-  std::vector<std::string> declared;
-  decompose(body_, axes, "row", type_, declared, walk.index);
+  std::vector<std::string> declared;  // by write_row_position
+  walk.index = row_index(declared);
   if (stores) {
     walk.store_guard = shape_.columns ? "group == 0" : "lane == 0";
     if (shape_.cluster * shape_.splits > 1) walk.store_guard += " && part == 0";

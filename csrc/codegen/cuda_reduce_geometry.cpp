@@ -81,13 +81,15 @@ std::int64_t Geometry::cascade(std::int64_t parts) const {
   return round_up(root, shape_.unroll);
 }
 
+std::int64_t Geometry::slots() const {
+  return shape_.groups * (shape_.columns ? shape_.lanes * shape_.vector : shape_.lanes / 32 * shape_.cluster);
+}
+
 std::int64_t Geometry::slot_bytes() const {
   if (!joins_in_shared(shape_.cluster)) return 0;
-  const std::int64_t slots = shape_.columns ? shape_.groups * shape_.lanes * shape_.vector
-                                            : shape_.groups * (shape_.lanes / 32) * shape_.cluster;
   std::int64_t bytes = 0;
   for (const Inst& inst : body_.insts)
-    if (inst.kind == InstKind::reduce) bytes += slots * slot_bytes_of(body_, inst);
+    if (inst.kind == InstKind::reduce) bytes += slots() * slot_bytes_of(body_, inst);
   return bytes;
 }
 

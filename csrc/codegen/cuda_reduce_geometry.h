@@ -30,7 +30,8 @@ class Geometry {
   /// Whether threads of different warps or blocks share a row.
   bool joins_in_shared(std::int64_t cluster) const;
 
-  /// Static shared memory of the joins.
+  /// Accumulators that a reduction's join has in static shared memory, where it joins there; and bytes of all joins.
+  std::int64_t slots() const;
   std::int64_t slot_bytes() const;
   /// With Keep::shared and Keep::fetched: offset in dynamic shared memory of each load that stays there, and bytes in
   /// all.
