@@ -76,7 +76,8 @@ std::int64_t Geometry::blocks_per_unit() const {
 std::int64_t Geometry::cascade(std::int64_t parts) const {
   const std::int64_t met =
       shape_.columns ? ceil_div(chunk(parts), shape_.groups) : ceil_div(chunk(parts), shape_.lanes * shape_.vector);
-  if (met <= 64) return 0;
+  // Equal elements round alike, so that the error of a chain grows with its length.
+  if (met <= 16) return 0;
   const auto root = static_cast<std::int64_t>(std::sqrt(static_cast<double>(met)));
   return round_up(root, shape_.unroll);
 }

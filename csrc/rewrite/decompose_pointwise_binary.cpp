@@ -38,6 +38,19 @@ Rule promoted(const char* fn) {
   };
 }
 
+/// A division that rounds, or its remainder. On the CPU eager raises where an integer is divided by zero, and so must
+/// we: only a divisor known not to be zero is computed here.
+Rule rounded_quotient(const char* fn) {
+  return [fn](Builder& b, const Call& c) {
+    const Operand divisor = c.operand("other");
+    const DType common = common_dtype(b, {c.operand("self"), divisor});
+    if (b.device().type == DeviceType::cpu && !is_float(common) &&
+        (divisor.is_value() || number_of(divisor.number()) == 0))
+      return b.refuse("an integer divided by what may be zero, where eager raises");
+    promoted(fn)(b, c);
+  };
+}
+
 /// One map function of floats; integers become float first.
 Rule promoted_float(const char* fn) {
   return [fn](Builder& b, const Call& c) {
@@ -68,7 +81,7 @@ Rule logical(const char* fn) {
 void divide(Builder& b, const Call& c) {
   const std::string_view mode = c.text("rounding_mode", "");
   if (mode.empty()) return promoted_float("div")(b, c);
-  promoted(mode == "floor" ? "div_floor" : "div_trunc")(b, c);
+  rounded_quotient(mode == "floor" ? "div_floor" : "div_trunc")(b, c);
 }
 
 /// x ** exponent with the shortcuts torch takes itself.
@@ -155,9 +168,9 @@ void add_arithmetic(Registry& r) {
   r.add({"div.Tensor", "div.Scalar", "div.Tensor_mode", "div.Scalar_mode", "divide.Tensor", "divide.Scalar",
          "divide.Tensor_mode", "divide.Scalar_mode", "true_divide.Tensor", "true_divide.Scalar"},
         divide);
-  r.add({"floor_divide", "floor_divide.Scalar"}, promoted("div_floor"));
-  r.add({"fmod.Tensor", "fmod.Scalar"}, promoted("fmod"));
-  r.add({"remainder.Tensor", "remainder.Scalar", "remainder.Scalar_Tensor"}, promoted("remainder"));
+  r.add({"floor_divide", "floor_divide.Scalar"}, rounded_quotient("div_floor"));
+  r.add({"fmod.Tensor", "fmod.Scalar"}, rounded_quotient("fmod"));
+  r.add({"remainder.Tensor", "remainder.Scalar", "remainder.Scalar_Tensor"}, rounded_quotient("remainder"));
   r.add({"pow.Tensor_Scalar"}, pow_scalar);
   r.add({"pow.Tensor_Tensor", "pow.Scalar"}, pow_any);
   r.add({"float_power.Tensor_Tensor", "float_power.Tensor_Scalar", "float_power.Scalar"}, float_power);

@@ -34,9 +34,10 @@ struct Tensors {
   Tensors(const Elements& of_kernel, const Answer& answer, const Yardstick& yardstick)
       : kernel(of_kernel), eager(yardstick.elements(answer.eager)), truth(yardstick.elements(answer.truth)) {
     for (const Tensor& tensor : answer.perturbed) perturbed.push_back(yardstick.elements(tensor));
+    for (const Tensor& tensor : answer.nudged) nudged.push_back(yardstick.elements(tensor));
   }
   Elements kernel, eager, truth;
-  std::vector<Elements> perturbed;
+  std::vector<Elements> perturbed, nudged;
 };
 
 /// Goes over a range of whole rows.
@@ -59,7 +60,7 @@ class Walk {
       read_response(begin, length, t, response);
       for (std::int64_t i = 0; i < length; ++i) {
         element(begin + i, k[i], e[i], t[i], response[i]);
-        if (++in_row_ == row_length_) close_row();
+        if (++in_row_ == row_length_) close_row(begin + i + 1 - row_length_);
       }
     }
     return part_;
@@ -77,6 +78,22 @@ class Walk {
         if (std::isfinite(change)) response[i] += change * change / static_cast<double>(tensors_.perturbed.size());
       }
     }
+  }
+
+  /// Of a row that is zero in truth and flat there: the square of what its terms give once they are nudged.
+  double scale_behind_zeros(std::int64_t begin) const {
+    double moved[block], sum = 0;
+    for (const Elements& nudged : tensors_.nudged) {
+      for (std::int64_t at = 0; at < row_length_; at += block) {
+        const std::int64_t length = std::min(block, row_length_ - at);
+        read_elements(nudged, begin + at, length, moved);
+        for (std::int64_t i = 0; i < length; ++i) {
+          const double change = moved[i] / nudge;
+          if (std::isfinite(change)) sum += change * change / static_cast<double>(tensors_.nudged.size());
+        }
+      }
+    }
+    return sum;
   }
 
   void element(std::int64_t index, double k, double e, double t, double response) {
@@ -107,9 +124,10 @@ class Walk {
     }
   }
 
-  void close_row() {
+  void close_row(std::int64_t begin) {
     // Where all rows are drawn alike, a row whose terms happen to cancel has no smaller due than the others.
-    const double scale = std::max(row_.scale, common_square_ * static_cast<double>(row_.count));
+    double scale = std::max(row_.scale, common_square_ * static_cast<double>(row_.count));
+    if (scale == 0 && row_.kernel > 0) scale = scale_behind_zeros(begin);
     part_.kernel_row = std::max(part_.kernel_row, relative(row_.kernel, scale, row_.count, smallest_));
     part_.eager_row = std::max(part_.eager_row, relative(row_.eager, scale, row_.count, smallest_));
     part_.total.add(row_);

@@ -183,6 +183,10 @@ Comparison Trial::compare_output(const Elements& memory, std::size_t output, Rou
   if (!found.failure.empty() && may_cancel && round.answers[output].perturbed.empty()) {
     yardstick_.add_perturbed(round.answers, round.inputs, seed_);
     found = comparison();
+    if (!found.failure.empty()) {
+      yardstick_.add_nudged(round.answers, round.inputs, seed_);
+      found = comparison();
+    }
   }
   keep_worst(round.result, found);
   return found;

@@ -17,7 +17,7 @@ namespace cudaagent::verify {
 
 /// Goes into the key of every stored verdict: raised when the contract, its families or its statistics change, so that
 /// nothing stays installed on a proof that is no longer enough.
-inline constexpr const char* contract_version = "2";
+inline constexpr const char* contract_version = "3";
 
 enum class Status : std::uint8_t { passed, failed, mistrusted, untested };
 

@@ -13,6 +13,8 @@ namespace {
 
 // Two terms that cancel may move together in one draw, so that the response looks small; in four they will not.
 constexpr std::uint64_t draws = 4;
+// Half of them leave a corner on its flat side.
+constexpr std::uint64_t nudges = 8;
 
 bool gives_indices(std::string_view op) {
   constexpr std::array<std::string_view, 5> ops = {"aten::argmax", "aten::argmin", "aten::max.dim", "aten::min.dim",
@@ -85,7 +87,7 @@ Tensor Yardstick::on_cpu(const Tensor& tensor) const {
   return moved;
 }
 
-std::vector<Tensor> Yardstick::perturbed_inputs(std::span<const Tensor> inputs, std::uint64_t seed) const {
+std::vector<Tensor> Yardstick::perturbed_inputs(std::span<const Tensor> inputs, double size, std::uint64_t seed) const {
   std::vector<Tensor> moved;
   for (const Tensor& input : inputs) {
     TensorType type = host_.type(input);
@@ -95,16 +97,30 @@ std::vector<Tensor> Yardstick::perturbed_inputs(std::span<const Tensor> inputs, 
     }
     type.dtype = DType::f64;
     Tensor wide = host_.empty(type);
-    perturb(elements(input), elements(wide), perturbation, seed + moved.size(), host_);
+    perturb(elements(input), elements(wide), size, seed + moved.size(), host_);
     moved.push_back(on_device(wide, std::nullopt));
   }
   return moved;
 }
 
+std::vector<Tensor> Yardstick::perturbed_truth(std::span<const Tensor> inputs, double size, std::uint64_t seed) const {
+  std::vector<Tensor> outputs = truth_->run(perturbed_inputs(inputs, size, seed));
+  outputs.resize(outputs_);
+  for (Tensor& output : outputs) output = on_cpu(output);
+  return outputs;
+}
+
 void Yardstick::add_perturbed(std::vector<Answer>& answers, std::span<const Tensor> inputs, std::uint64_t seed) const {
   for (std::uint64_t draw = 0; draw < draws; ++draw) {
-    const std::vector<Tensor> moved = truth_->run(perturbed_inputs(inputs, seed + 1000 * draw));
-    for (std::size_t o = 0; o < outputs_; ++o) answers[o].perturbed.push_back(on_cpu(moved[o]));
+    const std::vector<Tensor> moved = perturbed_truth(inputs, perturbation, seed + 1000 * draw);
+    for (std::size_t o = 0; o < outputs_; ++o) answers[o].perturbed.push_back(moved[o]);
+  }
+}
+
+void Yardstick::add_nudged(std::vector<Answer>& answers, std::span<const Tensor> inputs, std::uint64_t seed) const {
+  for (std::uint64_t draw = 0; draw < nudges; ++draw) {
+    const std::vector<Tensor> moved = perturbed_truth(inputs, nudge, seed + 1000 * (draws + draw));
+    for (std::size_t o = 0; o < outputs_; ++o) answers[o].nudged.push_back(moved[o]);
   }
 }
 

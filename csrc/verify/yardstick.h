@@ -13,6 +13,8 @@ namespace cudaagent::verify {
 /// Relative size of the perturbation behind Answer::perturbed: above fp64's rounding, and so small that an element
 /// almost never crosses a step (floor, a comparison), whose response would say nothing.
 inline constexpr double perturbation = 0x1p-36;
+/// The same behind Answer::nudged: above the rounding of f32, in which a sum may land on the other side of a corner.
+inline constexpr double nudge = 0x1p-20;
 
 /// What one output of the claim should be. Tensors are on the CPU, of any layout.
 struct Answer {
@@ -20,6 +22,9 @@ struct Answer {
   Tensor truth;  ///< fp64; integers and bool in their own dtype
   /// Truth of inputs that each moved by `perturbation`: how much the result hangs on its inputs' last bits.
   std::vector<Tensor> perturbed;
+  /// Truth of inputs that each moved by `nudge`: the size of the terms behind zeros that are flat (relu of a sum below
+  /// zero), which neither truth nor `perturbed` shows.
+  std::vector<Tensor> nudged;
   /// Of an index (argmax): the fp64 values it points into, and along which dim (none: flattened).
   Tensor pointed_at;
   std::optional<std::int64_t> dim;
@@ -32,8 +37,10 @@ class Yardstick {
 
   /// `inputs` on the CPU, in their own dtypes. Throws what the host's operators throw.
   std::vector<Answer> answer(std::span<const Tensor> inputs) const;
-  /// Adds Answer::perturbed. It costs another run of the truth, and most kernels pass without.
+  /// Adds Answer::perturbed. It costs more runs of the truth, and most kernels pass without.
   void add_perturbed(std::vector<Answer>& answers, std::span<const Tensor> inputs, std::uint64_t seed) const;
+  /// Adds Answer::nudged, which fewer still need.
+  void add_nudged(std::vector<Answer>& answers, std::span<const Tensor> inputs, std::uint64_t seed) const;
 
   /// The tensor's memory; it must be on the CPU.
   Elements elements(const Tensor& tensor) const;
@@ -49,7 +56,9 @@ class Yardstick {
   std::vector<Index> find_indices(const ir::Graph& truth) const;
   Tensor on_device(const Tensor& input, std::optional<DType> dtype) const;
   Tensor on_cpu(const Tensor& tensor) const;
-  std::vector<Tensor> perturbed_inputs(std::span<const Tensor> inputs, std::uint64_t seed) const;
+  std::vector<Tensor> perturbed_inputs(std::span<const Tensor> inputs, double size, std::uint64_t seed) const;
+  /// Outputs of the truth for inputs that moved by `size`.
+  std::vector<Tensor> perturbed_truth(std::span<const Tensor> inputs, double size, std::uint64_t seed) const;
 
   Device device_;
   TensorHost& host_;

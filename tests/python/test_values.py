@@ -105,6 +105,23 @@ def test_scalar_tensor(optimize):
     check_module(optimize, Call(lambda x: (x * 2, x[None].expand(3))), torch.tensor(1.5))
 
 
+@pytest.mark.parametrize(
+    "divide", [torch.floor_divide, torch.remainder, torch.fmod, lambda x, y: x // y, lambda x, y: x % y]
+)
+def test_integer_division_by_zero_raises_as_eager_does(optimize, divide):
+    x, y = torch.arange(8), torch.tensor([1, -2, 3, 5, 1, 2, -3, 4])
+    fast = optimize(Call(lambda x, y: divide(x * 3, y) + 1))
+    with torch.no_grad():
+        assert_same(fast(x, y), divide(x * 3, y) + 1)
+        with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+            fast(x, torch.zeros_like(y))
+        with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+            optimize(Call(lambda x: divide(x * 3, 0) + 1))(x)
+        # A divisor that is known keeps its kernel; floats divide by zero in silence.
+        check_module(optimize, Call(lambda x: divide(x * 3, 7) + 1), x)
+        check_module(optimize, Call(lambda x, y: divide(x * 3, y) + 1), x.float(), torch.zeros(8))
+
+
 def test_zero_size_linear(optimize):
     check_module(optimize, nn.Linear(4, 3), torch.randn(0, 4))
 

@@ -23,11 +23,13 @@ class Contract : public ::testing::Test {
  protected:
   Comparison compare_to(std::vector<std::int64_t> dims, const std::vector<double>& kernel,
                         const std::vector<double>& eager, const std::vector<double>& truth, double floor = 0,
-                        const std::vector<double>& perturbed = {}, Rows rows = Rows::graded) {
+                        const std::vector<double>& perturbed = {}, Rows rows = Rows::graded,
+                        const std::vector<double>& nudged = {}) {
     Answer answer;
     answer.eager = host.make(DType::f32, dims, eager);
     answer.truth = host.make(DType::f64, dims, truth);
     if (!perturbed.empty()) answer.perturbed.push_back(host.make(DType::f64, dims, perturbed));
+    if (!nudged.empty()) answer.nudged.push_back(host.make(DType::f64, dims, nudged));
     kernel_ = host.make(DType::f32, dims, kernel);
     return compare(yardstick().elements(kernel_), answer, yardstick(), floor, rows);
   }
@@ -98,6 +100,17 @@ TEST_F(Contract, ASumThatCancelsIsMeasuredByItsTerms) {
   const std::vector<double> truth = {1e-6}, kernel = {1.1e-6}, eager = {1e-6};
   EXPECT_NE(compare_to({1}, kernel, eager, truth, 4 * 0x1p-23).failure, "");
   EXPECT_EQ(compare_to({1}, kernel, eager, truth, 4 * 0x1p-23, {1e-6 + perturbation}).failure, "");
+}
+
+TEST_F(Contract, ARowOfFlatZerosIsMeasuredByTheTermsBehindThem) {
+  // relu of sums of terms near 1 that fall just below zero: rounding them may land above.
+  const std::vector<double> truth = two_rows(1000, 0), kernel = two_rows(1000, 1e-7);
+  const std::vector<double> nudged = two_rows(1000 * (1 + nudge), nudge), unmoved = two_rows(1000 * (1 + nudge), 0);
+  const double floor = 4 * 0x1p-23;
+  EXPECT_NE(compare_to({2, 32}, kernel, truth, truth, floor, truth).failure, "");
+  EXPECT_EQ(compare_to({2, 32}, kernel, truth, truth, floor, truth, Rows::graded, nudged).failure, "");
+  EXPECT_NE(compare_to({2, 32}, two_rows(1000, 1e-6), truth, truth, floor, truth, Rows::graded, nudged).failure, "");
+  EXPECT_NE(compare_to({2, 32}, kernel, truth, truth, floor, truth, Rows::graded, unmoved).failure, "");
 }
 
 TEST_F(Contract, OneLargeElementMayCarryItsOwnUlps) {
