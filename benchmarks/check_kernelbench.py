@@ -21,8 +21,8 @@ from typing import Any
 
 import torch
 
-from benchmarks.kernelbench import DoesNotScale, find_problems, load_problem, short_name
 from benchmarks.kernelbench_rows import failure, run_problem
+from torch_cudaagent.bench.problems import DoesNotScale, find_problems, load_problem, short_name
 from torch_cudaagent.offline import capture_for, compile_for, plan_for
 
 Row = dict[str, Any]

@@ -18,8 +18,8 @@ import torch
 
 import torch_cudaagent as cudaagent
 from benchmarks.models import MODELS, Model
-from benchmarks.outputs import widened, worst_relative_rms
-from benchmarks.timing import time_cpu
+from torch_cudaagent.bench.outputs import widened, worst_relative_rms
+from torch_cudaagent.bench.timing import time_cpu
 
 
 def check(model: Model, device: str, dtype: torch.dtype, options: dict[str, Any], budget_s: float) -> dict[str, Any]:

@@ -13,9 +13,9 @@ import torch
 from torch import nn
 
 import torch_cudaagent as cudaagent
-from benchmarks.kernelbench import DoesNotScale, load_problem
-from benchmarks.outputs import tensors, widened
-from benchmarks.timing import time_cpu
+from torch_cudaagent.bench.outputs import tensors, widened
+from torch_cudaagent.bench.problems import DoesNotScale, load_problem
+from torch_cudaagent.bench.timing import time_cpu
 
 _SEED = 1234
 # The contract's: twice eager's error, and never less than four ulp (csrc/verify/contract.cpp).

@@ -19,9 +19,9 @@ import torch
 from torch import Tensor
 
 import torch_cudaagent as cudaagent
-from benchmarks.outputs import worst_relative_rms
 from benchmarks.regions import REGIONS, Region
-from benchmarks.timing import Run, time_cpu, time_cuda
+from torch_cudaagent.bench.outputs import worst_relative_rms
+from torch_cudaagent.bench.timing import Run, time_cpu, time_cuda
 
 COPY_TB_PER_S = 4.27  # measured copy speed of an H200, read plus written
 

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 import torch_cudaagent as cudaagent
-from benchmarks.timing import Run, time_cpu
+from torch_cudaagent.bench.timing import Run, time_cpu
 
 
 class Scales(nn.Module):

@@ -10,7 +10,7 @@ import torch
 
 import torch_cudaagent as cudaagent
 from benchmarks.models import MODELS, Model
-from benchmarks.outputs import relative_rms, tensors, widened
+from torch_cudaagent.bench.outputs import relative_rms, tensors, widened
 
 # What a result of that type can hold, times the depth of a network.
 FLOOR = {torch.float32: 1e-6, torch.bfloat16: 4e-3}

@@ -2,8 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
-from decomposition_cases import ALL, BOOL, FLOATS, INTS, WIDE, Case, mixed, nonzero, scalar, two
+from decomposition_cases import ALL, BOOL, FLOATS, INTS, WIDE, Case, Gen, mixed, nonzero, scalar, two
+
+
+def seven(g: Gen) -> tuple[Any, ...]:
+    return (7, nonzero(g)[1])
+
+
+def integer_quotients() -> list[Case]:
+    """Divisions by integers that may be zero, where eager raises on the CPU."""
+    return [
+        Case("aten::fmod.Tensor", nonzero, INTS),
+        Case("aten::remainder.Tensor", nonzero, INTS),
+        Case("aten::remainder.Scalar_Tensor", seven, INTS),
+        *[Case("aten::div.Tensor_mode", nonzero, INTS, {"rounding_mode": mode}) for mode in ("trunc", "floor")],
+        Case("aten::floor_divide", nonzero, INTS),
+    ]
 
 
 def binary() -> list[Case]:
@@ -61,20 +78,18 @@ def binary() -> list[Case]:
         Case("aten::heaviside", two, (*FLOATS, torch.int32)),
         Case("aten::logaddexp", two),
         Case("aten::logaddexp2", two),
-        Case("aten::fmod.Tensor", nonzero, (*FLOATS, *INTS)),
-        Case("aten::remainder.Tensor", nonzero, (*WIDE, *INTS)),
+        Case("aten::fmod.Tensor", nonzero),
+        Case("aten::remainder.Tensor", nonzero, WIDE),
         Case("aten::fmod.Scalar", scalar(2), (*FLOATS, *INTS)),
         Case("aten::remainder.Scalar", scalar(2), (*FLOATS, *INTS)),
-        Case("aten::remainder.Scalar_Tensor", lambda g: (7, nonzero(g)[1]), (*WIDE, torch.int32)),
-        *[
-            Case("aten::div.Tensor_mode", nonzero, (*WIDE, *INTS), {"rounding_mode": mode})
-            for mode in (None, "trunc", "floor")
-        ],
+        Case("aten::remainder.Scalar_Tensor", seven, WIDE),
+        Case("aten::div.Tensor_mode", nonzero, (*WIDE, *INTS), {"rounding_mode": None}),
+        *[Case("aten::div.Tensor_mode", nonzero, WIDE, {"rounding_mode": mode}) for mode in ("trunc", "floor")],
         *[
             Case("aten::div.Scalar_mode", scalar(2), (*WIDE, *INTS), {"rounding_mode": mode})
             for mode in (None, "trunc", "floor")
         ],
-        Case("aten::floor_divide", nonzero, (*WIDE, *INTS)),
+        Case("aten::floor_divide", nonzero, WIDE),
         Case("aten::pow.Tensor_Tensor", lambda g: (g.t(), g.b(low=0)), FLOATS),
         Case("aten::pow.Tensor_Tensor", lambda g: (g.t(), g.b(low=0, high=3)), INTS),
         Case("aten::float_power.Tensor_Tensor", two, (torch.float32, torch.int32)),

@@ -46,9 +46,13 @@ def rewrite(document: dict[str, Any]) -> dict[str, Any]:
 
 
 class Recorder:
-    """Builds a graph document while it runs the operators in eager mode."""
+    """Builds a graph document while it runs the operators in eager mode.
 
-    def __init__(self) -> None:
+    The operators run on the CPU; with `device`, the document says that they ran there.
+    """
+
+    def __init__(self, device: str = "cpu") -> None:
+        self._device = device
         self.document: dict[str, Any] = {"values": [], "inputs": [], "nodes": [], "outputs": [], "mutations": []}
         self.inputs: list[torch.Tensor] = []
         self.results: list[torch.Tensor] = []
@@ -56,7 +60,7 @@ class Recorder:
         self._keep: list[torch.Tensor] = []
 
     def _add(self, tensor: torch.Tensor) -> int:
-        self.document["values"].append({"name": "", **graph_json.describe(tensor)})
+        self.document["values"].append({"name": "", **graph_json.describe(tensor), "device": self._device})
         self._ids[id(tensor)] = len(self.document["values"]) - 1
         self._keep.append(tensor)
         return self._ids[id(tensor)]
@@ -147,9 +151,11 @@ def compare_types(after: dict[str, Any], before: dict[str, Any]) -> None:
         assert after[field] == before[field]
 
 
-def check_call(op: str, *args: Any, loose: float = 1, extern: bool = False, **kwargs: Any) -> dict[str, Any]:
+def check_call(
+    op: str, *args: Any, loose: float = 1, extern: bool = False, device: str = "cpu", **kwargs: Any
+) -> dict[str, Any]:
     """One operator, all of its tensors returned."""
-    recorder = Recorder()
+    recorder = Recorder(device)
     result = recorder.call(op, *args, **kwargs)
     recorder.output(*[x for x in json_interpreter.flatten(result) if isinstance(x, torch.Tensor)])
     return check(recorder, loose, extern)

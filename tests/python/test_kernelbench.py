@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from benchmarks.check_kernelbench import append_row, main, read_rows
-from benchmarks.kernelbench import load_problem
+from torch_cudaagent.bench.problems import load_problem
 
 PROBLEM = """
 import torch

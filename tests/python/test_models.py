@@ -11,7 +11,7 @@ import torch
 
 import torch_cudaagent as cudaagent
 from benchmarks.models import MODELS, Model
-from benchmarks.outputs import relative_rms, tensors, widened
+from torch_cudaagent.bench.outputs import relative_rms, tensors, widened
 
 # Operators that are not tagged pointwise and still belong in generated kernels.
 COVERED = {
