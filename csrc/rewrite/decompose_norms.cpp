@@ -13,21 +13,32 @@ Dims last_dims(Builder& b, Val x, std::size_t count) {
   return dims;
 }
 
-/// x * weight + bias, either of which may be missing; `shape` is how they lie against x.
-Val affine(Builder& b, const Call& c, Val x, const Dims& shape, DType common) {
-  for (const auto& [name, fn] : {std::pair("weight", "mul"), std::pair("bias", "add")}) {
-    if (!c.has(name)) continue;
-    Val parameter = b.compute(c.tensor(name), common);
-    if (b.dims(parameter) != shape) parameter = b.reshape(parameter, shape);
-    x = b(fn, x, parameter);
-  }
-  return x;
-}
-
 /// Output 0 normalised over `dims`; outputs 1 and 2, where in use, the mean and the inverse deviation.
 struct Normalised {
   Val x, mean, inverse_deviation;
 };
+
+/// Weight or bias, laid out as `shape` against the input.
+Val parameter(Builder& b, const Call& c, std::string_view name, const Dims& shape, DType common) {
+  const Val value = b.compute(c.tensor(name), common);
+  return b.dims(value) != shape ? b.reshape(value, shape) : value;
+}
+
+/// x * weight + bias, either of which may be missing; `shape` is how they lie against x.
+Val affine(Builder& b, const Call& c, Val x, const Dims& shape, DType common) {
+  for (const auto& [name, fn] : {std::pair("weight", "mul"), std::pair("bias", "add")})
+    if (c.has(name)) x = b(fn, x, parameter(b, c, name, shape, common));
+  return x;
+}
+
+/// The same of a normalised x, as one scale and one offset a channel. Beside an infinite weight the sum has NaN where
+/// x and the mean have one sign, as eager's has, which computes it so.
+Val scaled(Builder& b, const Call& c, Val x, const Normalised& n, const Dims& shape, DType common) {
+  const Val scale = b("mul", n.inverse_deviation, parameter(b, c, "weight", shape, common));
+  Val offset = b("neg", b("mul", scale, n.mean));
+  if (c.has("bias")) offset = b("add", offset, parameter(b, c, "bias", shape, common));
+  return b("add", b("mul", x, scale), offset);
+}
 
 Normalised normalise(Builder& b, Val x, const Dims& dims, double eps) {
   const Moments m = moments(b, x, dims, 0);
@@ -64,7 +75,12 @@ void group_norm(Builder& b, const Call& c, std::int64_t groups) {
   shape[2] = split[2];
   const Val spread = b.reshape(x, split);
   const Normalised n = normalise(b, spread, last_dims(b, spread, split.size() - 2), c.number("eps", 1e-5));
-  c.yield(0, b.reshape(affine(b, c, n.x, shape, dtype_of(b, c)), b.dims(x)));
+  // On CUDA eager has a kernel of its own for channels of one element.
+  const bool single = b.count(spread, last_dims(b, spread, split.size() - 3)) == 1;
+  const bool fused = c.has("weight") && !(single && b.device().type == DeviceType::cuda);
+  const DType common = dtype_of(b, c);
+  const Val y = fused ? scaled(b, c, spread, n, shape, common) : affine(b, c, n.x, shape, common);
+  c.yield(0, b.reshape(y, b.dims(x)));
   yield_statistics(b, c, n);
 }
 
@@ -77,7 +93,9 @@ void instance_norm(Builder& b, const Call& c) {
   Dims shape(static_cast<std::size_t>(b.rank(x)), 1);
   shape[1] = b.extent(x, 1);
   const Normalised n = normalise(b, x, last_dims(b, x, shape.size() - 2), c.number("eps", 1e-5));
-  c.yield(affine(b, c, n.x, shape, dtype_of(b, c)));
+  const bool fused = c.has("weight") && b.device().type == DeviceType::cpu;
+  const DType common = dtype_of(b, c);
+  c.yield(fused ? scaled(b, c, x, n, shape, common) : affine(b, c, n.x, shape, common));
 }
 
 /// Without an eps torch takes the spacing of the type it computes in.

@@ -59,3 +59,28 @@ def test_rows_inside_others_are_proved(cut: Callable[[Tensor], Tensor], length: 
 def test_rows_that_begin_apart_are_proved(tmp_path: Any) -> None:
     x, y = torch.randn(21, 50257, device="cuda"), torch.randn(21, 50300, device="cuda", dtype=torch.float16)
     assert left_behind(lambda x, y: torch.softmax(x + y[:, 5:50262], -1), tmp_path, x, y) == []
+
+
+NORMS = {
+    "layer_norm": lambda x, w, b: F.layer_norm(x, x.shape[-1:], w[: x.shape[-1]], b[: x.shape[-1]]),
+    "rms_norm": lambda x, w, b: F.rms_norm(x, x.shape[-1:], w[: x.shape[-1]]),
+    "group_norm": lambda x, w, b: F.group_norm(x, 4, w, b),
+    "group_norm of single elements": lambda x, w, b: F.group_norm(x[..., 0, 0], 4, w, b),
+    "instance_norm": lambda x, w, b: F.instance_norm(x, weight=w, bias=b),
+    "batch_norm": lambda x, w, b: F.batch_norm(x, b, w.abs(), w, b),
+}
+
+
+@pytest.mark.parametrize("bad", ["weight", "bias"])
+@pytest.mark.parametrize("name", NORMS)
+def test_parameters_that_are_not_finite(name: str, bad: str, tmp_path: Any) -> None:
+    """NaN and infinities come out where eager has them. Without a proof, which would leave the operator to PyTorch."""
+    parameters = {key: torch.rand(16, device="cuda") + 0.5 for key in ("weight", "bias")}
+    parameters[bad][:3] = torch.tensor([torch.inf, -torch.inf, torch.nan])
+    args = (torch.randn(3, 16, 8, 16, device="cuda"), *parameters.values())
+    optimized = cudaagent.optimize(
+        lambda *args: NORMS[name](*args), cache_dir=str(tmp_path), verify=False, measure=False
+    )
+    with torch.no_grad():
+        torch.testing.assert_close(optimized(*args), NORMS[name](*args), equal_nan=True, rtol=1e-4, atol=1e-4)
+    assert any(region["kind"] == "generated" for region in cudaagent.explain(optimized).regions())

@@ -78,3 +78,14 @@ def test_batch_norm_in_training_stays_extern() -> None:
     batch = (nchw(g), channels(g), channels(g), None, None, True, 0.1, 1e-5, True)
     reply = check_call("aten::batch_norm", *batch, extern=True)
     assert reply["left"] == [[0, "batch statistics in training"]]
+
+
+@pytest.mark.parametrize("case", NORMS, ids=str)
+def test_parameters_that_are_not_finite(case: Case) -> None:
+    """NaN and infinities come out where eager has them, whichever parameter holds them."""
+    for dtype in case.dtypes:
+        for k in range(len(case.build(Gen(dtype)))):
+            arguments = case.build(Gen(dtype, seed=k))
+            if k and isinstance(arguments[k], torch.Tensor):
+                arguments[k].view(-1)[:3] = torch.tensor([torch.inf, -torch.inf, torch.nan])
+                check_call(case.op, *arguments, loose=4 * case.loose, **case.kwargs)
