@@ -7,7 +7,7 @@ namespace cudaagent::codegen {
 namespace {
 
 /// Raised by hand when a template or a prelude changes what it generates.
-constexpr const char* generator_version = "codegen-5";
+constexpr const char* generator_version = "codegen-6";
 
 /// Templates of the target's language that carry the body, most suitable first; ties keep the registry's order.
 std::vector<const Template*> ranked(const schedule::Body& body, const Target& target) {

@@ -66,10 +66,10 @@ std::int64_t Geometry::blocks_per_unit() const {
     return std::max<std::int64_t>(
         std::min(shared_of_block_ / (shared_bytes_ + (2 << 10)), (threads >= 512 ? 1536 : 1024) / threads), 1);
   // At 64 registers each, two or more blocks share a unit, so that one loads while another stores. Elements with an
-  // address of their own, and long shares, need more registers.
+  // address of their own (unless vectors share one), and long shares, need more registers.
   const std::int64_t held =
       elements_per_thread(body_, shape_) * (shape_.columns ? shape_.vector : 1) * registers_per_element(body_);
-  const bool addressed = shape_.columns || body_.axes.size() > kept_axes(body_) + 1;
+  const bool addressed = shape_.columns || (shape_.vector < 4 && body_.axes.size() > kept_axes(body_) + 1);
   return std::max<std::int64_t>((addressed ? 640 : 1024) / (held > 32 ? 2 : 1) / threads, 1);
 }
 

@@ -93,9 +93,8 @@ void instance_norm(Builder& b, const Call& c) {
   Dims shape(static_cast<std::size_t>(b.rank(x)), 1);
   shape[1] = b.extent(x, 1);
   const Normalised n = normalise(b, x, last_dims(b, x, shape.size() - 2), c.number("eps", 1e-5));
-  const bool fused = c.has("weight") && b.device().type == DeviceType::cpu;
   const DType common = dtype_of(b, c);
-  c.yield(fused ? scaled(b, c, x, n, shape, common) : affine(b, c, n.x, shape, common));
+  c.yield(c.has("weight") ? scaled(b, c, x, n, shape, common) : affine(b, c, n.x, shape, common));
 }
 
 /// Without an eps torch takes the spacing of the type it computes in.

@@ -15,6 +15,8 @@ from typing import Any
 
 from torch import nn
 
+from ..errors import UserError
+
 
 class DoesNotScale(Exception):
     """A problem whose model does not run any more once its sizes are capped."""
@@ -39,8 +41,14 @@ def find_problems(root: pathlib.Path, levels: Sequence[int], picks: Sequence[str
     """The files of those levels by number; `picks` ("1/23") keeps only these."""
     found = [path for level in levels for path in sorted((root / f"level{level}").glob("*.py"), key=_number)]
     if not found:
-        raise SystemExit(f"no problems in {root}/level*: fetch KernelBench's folder of that name and pass --path")
-    return [path for path in found if not picks or short_name(path) in picks]
+        raise UserError(
+            f"There are no problems in {root}/level*; get https://github.com/ScalingIntelligence/KernelBench and name its "
+            "folder KernelBench with --path."
+        )
+    kept = [path for path in found if not picks or short_name(path) in picks]
+    if not kept:
+        raise UserError(f"None of {', '.join(picks)} is in {root}; name problems as in 1/23.")
+    return kept
 
 
 def short_name(path: pathlib.Path) -> str:
@@ -48,15 +56,18 @@ def short_name(path: pathlib.Path) -> str:
     return f"{path.parent.name.removeprefix('level')}/{_number(path)}"
 
 
-def load_problem(path: pathlib.Path, cap: int | None = None) -> Problem:
-    """Runs the file. With `cap`, sizes among its top-level constants are at most that."""
+def load_problem(path: pathlib.Path, cap: int | None = None, suffix: str = "") -> Problem:
+    """Runs the file. With `cap`, sizes among its top-level constants are at most that.
+
+    The module it becomes is named after the file and `suffix`; two live ones need two names.
+    """
     tree = ast.parse(path.read_text())
     if cap is not None:
         for statement in tree.body:
             if isinstance(statement, ast.Assign):
                 statement.value = ast.fix_missing_locations(_Cap(cap).visit(statement.value))
     # A module that can be imported by its name: Dynamo asks for that.
-    module = types.ModuleType(f"kernelbench_{path.parent.name}_{path.stem}")
+    module = types.ModuleType(f"kernelbench_{path.parent.name}_{path.stem}{suffix}")
     module.__file__ = str(path)
     sys.modules[module.__name__] = module
     scope = vars(module)
