@@ -42,8 +42,8 @@ def find_problems(root: pathlib.Path, levels: Sequence[int], picks: Sequence[str
     found = [path for level in levels for path in sorted((root / f"level{level}").glob("*.py"), key=_number)]
     if not found:
         raise UserError(
-            f"There are no problems in {root}/level*; get https://github.com/ScalingIntelligence/KernelBench and name its "
-            "folder KernelBench with --path."
+            f"There are no problems in {root}/level*; get https://github.com/ScalingIntelligence/KernelBench and name "
+            "the folder that holds level1 with --path."
         )
     kept = [path for path in found if not picks or short_name(path) in picks]
     if not kept:

@@ -13,10 +13,11 @@ from typing import Any, Literal, TypedDict
 
 Status = Literal["ok", "failed", "crashed", "timeout", "out_of_memory"]
 Mode = Literal["train", "eval"]
+Kind = Literal["kernelbench", "model"]
 
 # Every way a problem is run. "ours" has the default weights policy, "ours_frozen" freeze=True; "half" is the model cast
-# to half and channels_last, then compiled.
-BASELINES = ("eager", "default", "reduce-overhead", "max-autotune", "half")
+# to half and channels_last, then compiled; "eager_tf32" is eager with TF32 allowed everywhere.
+BASELINES = ("eager", "default", "reduce-overhead", "max-autotune", "half", "eager_tf32")
 VARIANTS = (*BASELINES, "ours", "ours_frozen")
 PROTOCOLS = ("seed", "equal", "verified")
 
@@ -30,7 +31,7 @@ class Time(TypedDict, total=False):
     samples: list[float]  # wall, in the order taken
     kernels_ms: float  # summed time of the device's kernels in one call; CUDA only
     overhead_us: float  # CPU time of one call that launches and does not wait
-    peak_bytes: int  # most device memory held during a call, inputs and weights included
+    peak_bytes: int  # most device memory a call held beyond inputs and weights
     prepare_s: float  # compile or optimize, and the first call
 
 
@@ -104,7 +105,7 @@ class Row(TypedDict, total=False):
 class Header(TypedDict, total=False):
     """What all rows of a folder have in common."""
 
-    kind: Literal["kernelbench", "model"]
+    kind: Kind
     commit: str
     dirty: bool  # the working tree had changes
     date: str  # UTC, ISO 8601

@@ -38,7 +38,7 @@ class Subject(Protocol):
 
 
 class KernelBenchSubject:
-    """Each model comes from a module of its own, so that no compiler meets what another one left in the code objects."""
+    """Each model comes from a module of its own: no compiler meets what another left in the code objects."""
 
     def __init__(self, task: Task) -> None:
         self._task = task
@@ -59,7 +59,7 @@ class KernelBenchSubject:
 
 
 class ModelSubject:
-    """A user's model. The first inputs are the factory's; others are drawn with their mean and deviation, or permuted."""
+    """A user's model. Seed 0 gives the factory's inputs, others are drawn like them or permuted."""
 
     def __init__(self, task: Task) -> None:
         from ..cli.load import load_model

@@ -51,15 +51,16 @@ def _each(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
     return {k: _each(x, change) for k, x in value.items()} if isinstance(value, dict) else value
 
 
-def build(variant: str, model: nn.Module, cache_dir: str, measure: bool) -> Run:
-    """`model` is the variant's own. Ours keeps its kernels in `cache_dir`; `measure` lets it time them on the device."""
+def build(variant: str, model: nn.Module, cache_dir: str, measure: bool, options: dict[str, Any]) -> Run:
+    """`model` is the variant's own. Ours takes the `options` of cudaagent.optimize and keeps its kernels in
+    `cache_dir`; `measure` lets it time them on the device."""
     if variant in ("eager", "eager_tf32"):
         return model
     if variant == "half":
         return _run(torch.compile(Half(model)))
     if variant in ("ours", "ours_frozen"):
         frozen = variant == "ours_frozen"
-        return _run(api.optimize(model, cache_dir=cache_dir, measure=measure, freeze=frozen))
+        return _run(api.optimize(model, **options, cache_dir=cache_dir, measure=measure, freeze=frozen))
     return _run(torch.compile(model, mode=variant))
 
 
@@ -76,12 +77,12 @@ def share_state(model: nn.Module, base: nn.Module) -> nn.Module:
 
 @contextlib.contextmanager
 def flags_of(variant: str) -> Iterator[None]:
-    """The flags a variant runs under: the user's own, but TF32 everywhere for "eager_tf32"."""
-    if variant != "eager_tf32":
+    """The user's own flags, but TF32 everywhere for "eager_tf32" and nowhere for "eager_fp32"."""
+    if variant not in ("eager_tf32", "eager_fp32"):
         yield
         return
     before = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = variant == "eager_tf32"
     try:
         yield
     finally:

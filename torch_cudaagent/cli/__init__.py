@@ -1,5 +1,6 @@
 """The `cudaagent` command."""
 
+from . import bench
 from .main import main
 
-__all__ = ["main"]
+__all__ = ["bench", "main"]
