@@ -19,9 +19,7 @@ from .worker import Settings
 
 # A server process that has imported torch and touched no device is forked for each problem, which saves seconds.
 _context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload(
-    ["torch", "torch._dynamo", "torch._inductor.compile_fx", "torch_cudaagent.bench.worker"]
-)
+_context.set_forkserver_preload(["torch_cudaagent.bench.preload"])
 
 
 class Child:
