@@ -88,6 +88,8 @@ def test_a_bad_problem_is_one_row_and_the_run_goes_on(tmp_path: pathlib.Path) ->
     assert status["Memory"][0] == "out_of_memory"
     assert status["Error"][0] == "failed" and "no such thing" in status["Error"][1]
     assert status["Syntax"][0] == "failed" and "SyntaxError" in status["Syntax"][1]
+    logs = {path.name: path.read_text() for path in (out / "logs").iterdir()}
+    assert "no such thing" in logs["level1_6_Error.train.txt"] and "level1_1_Tempered_Softmax.train.txt" not in logs
     assert "go on with it by --resume" in bench("kernelbench", *arguments, code=2)
     bench("kernelbench", *arguments, "--resume")
     assert len(read_rows(out)) == len(rows) == 7
@@ -153,3 +155,23 @@ def test_a_model_of_the_users(tmp_path: pathlib.Path) -> None:
 def test_mistakes_get_a_sentence(arguments: list[str], said: str, tmp_path: pathlib.Path) -> None:
     printed = bench("kernelbench", *arguments, "--out", str(tmp_path / "out"), code=2)
     assert said in printed and "Traceback" not in printed
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_nothing_is_left_when_the_run_is_killed(how: signal.Signals, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "kb" / "level1").mkdir(parents=True)
+    mark = f"{tmp_path}/alive"
+    hang = f"import time\n            while True: open({mark!r}, 'a').write('.'); time.sleep(0.1)"
+    (tmp_path / "kb" / "level1" / "1_Hang.py").write_text(BODY.format(hang))
+    arguments = options(tmp_path / "kb", tmp_path / "out", level=1)
+    running = subprocess.Popen(command("kernelbench", *arguments), stdout=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 120
+    while not os.path.exists(mark) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    running.send_signal(how)
+    printed, _ = running.communicate(timeout=60)  # its end: nobody holds its output any more
+    assert how == signal.SIGKILL or "--resume" in printed
+    time.sleep(1)
+    size = os.path.getsize(mark)
+    time.sleep(1)
+    assert os.path.getsize(mark) == size

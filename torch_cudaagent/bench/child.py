@@ -63,6 +63,13 @@ class Child:
         lines = log.read_text(errors="replace").strip().splitlines() if log.is_file() else []
         return lines[-1][:300] if lines else ""
 
+    def keep_log(self, folder: pathlib.Path) -> None:
+        """What it printed, for whoever wants to know why its problem has no figures."""
+        log = pathlib.Path(self.folder) / "log.txt"
+        if log.is_file() and log.stat().st_size:
+            folder.mkdir(exist_ok=True)
+            shutil.copyfile(log, folder / f"{self.task.name.replace('/', '_')}.{self.task.mode}.txt")
+
     def how_it_ended(self) -> str:
         self.process.join(5)
         code = self.process.exitcode

@@ -8,6 +8,7 @@ only what was in progress.
 from __future__ import annotations
 
 import collections
+import pathlib
 import time
 from collections.abc import Callable, Iterable
 from multiprocessing.connection import wait
@@ -81,7 +82,9 @@ class Runner:
             self._lost(child, "crashed", child.how_it_ended())
             return
         kind, value, extra = event
-        if kind == "sized":
+        if kind == "variant" and value:
+            self._note(f"{child.state} {child.task.name}: {value}")
+        elif kind == "sized":
             child.state, child.size = "sized", value
         elif kind == "failed":
             self._finish(child, value, extra)
@@ -130,4 +133,5 @@ class Runner:
         if status == "ok":
             child.leave()
         else:
+            child.keep_log(pathlib.Path(self._settings.logs))
             self._drop(child)

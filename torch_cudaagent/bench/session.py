@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import shlex
+import signal
 import subprocess
 import sys
 import time
@@ -47,22 +48,51 @@ def execute(plan: Plan, kind: Kind, tasks: list[Task], names: list[str], shard: 
     """Runs what has no row yet. The number of problems without one when it ended; -1 if the user stopped it."""
     tasks = _open_folder(plan, kind, tasks, names, shard)
     began = time.monotonic()
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))  # `timeout` and schedulers send it
     try:
-        with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-            bar = progress.add_task("starting", total=len(tasks))
+        with _Display(len(tasks)) as display:
 
             def done(row: Row) -> None:
                 append_row(plan.out, row if shard == "1/1" else row | {"shard": shard})
-                progress.advance(bar)
-                progress.console.print(line_of(row), markup=False, highlight=False, soft_wrap=True)
+                display.done(line_of(row))
 
-            settings = Settings(plan.device, plan.variants, plan.protocols, plan.seconds)
-            return Runner(settings, _limits(plan), done, lambda text: progress.update(bar, description=text)).run(tasks)
+            settings = Settings(plan.device, plan.variants, plan.protocols, plan.seconds, logs=str(plan.out / "logs"))
+            return Runner(settings, _limits(plan), done, display.note).run(tasks)
     except KeyboardInterrupt:
         return -1
     finally:
         _add_seconds(plan.out, time.monotonic() - began)
+
+
+class _Display:
+    """A bar on a terminal; in a log a line for each step, with the seconds since the beginning."""
+
+    def __init__(self, total: int) -> None:
+        columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+        self._console = Console(stderr=True)
+        self._progress = Progress(*columns, console=self._console, transient=True)
+        self._bar = self._progress.add_task("starting", total=total)
+        self._began = time.monotonic()
+
+    def __enter__(self) -> _Display:
+        if self._console.is_terminal:
+            self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def note(self, text: str) -> None:
+        self._progress.update(self._bar, description=text)
+        if not self._console.is_terminal:
+            self._print(f"{time.monotonic() - self._began:6.0f} s  {text}")
+
+    def done(self, text: str) -> None:
+        self._progress.advance(self._bar)
+        self._print(text)
+
+    def _print(self, text: str) -> None:
+        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def _open_folder(plan: Plan, kind: Kind, tasks: list[Task], names: list[str], shard: str) -> list[Task]:

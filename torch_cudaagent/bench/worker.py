@@ -10,9 +10,14 @@ from __future__ import annotations
 import dataclasses
 import functools
 import gc
+import multiprocessing
+import multiprocessing.connection
 import os
 import pathlib
+import signal
+import threading
 import time
+import traceback
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
@@ -40,6 +45,7 @@ class Settings:
     protocols: tuple[str, ...]
     seconds: float = 3.0  # of timing for each problem
     options: dict[str, Any] = dataclasses.field(default_factory=dict)  # of cudaagent.optimize
+    logs: str = ""  # folder for what workers printed whose problem failed
 
 
 def reason(error: BaseException) -> str:
@@ -220,9 +226,23 @@ def regions(run: Run) -> list[Region]:
     return found
 
 
+def _end_with_parent() -> None:
+    """A parent that is gone, however it went, takes this process and all it started along, GPU memory included."""
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+
+    def watch(sentinel: int) -> None:
+        multiprocessing.connection.wait([sentinel])
+        os.killpg(0, signal.SIGKILL)
+
+    threading.Thread(target=watch, args=(parent.sentinel,), daemon=True).start()
+
+
 def main(task: Task, settings: Settings, folder: str, excluded: dict[str, str], pipe: Connection) -> None:
     """The process's whole life. What it prints goes to a log beside its kernel cache."""
     os.setsid()  # so that the parent can end compilers' and judges' processes with it
+    _end_with_parent()
     place = pathlib.Path(folder)
     log = os.open(place / "log.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(log, 1)
@@ -230,4 +250,5 @@ def main(task: Task, settings: Settings, folder: str, excluded: dict[str, str], 
     try:
         Worker(task, settings, str(place / "cache"), excluded, pipe).serve()
     except Exception as error:
+        traceback.print_exc()
         pipe.send(("failed", status_of(error), reason(error)))
