@@ -11,7 +11,7 @@ from .child import Child
 class Limits:
     """Seconds and bytes."""
 
-    variant_s: float = 60.0  # to compile or optimize one variant and call it once
+    variant_s: float = 150.0  # to compile or optimize one variant and call it once
     stage_s: float = 240.0  # for counting, for timing and for judging
     memory: int = 1 << 62  # of the device, for all processes
     workers: int = 1  # at work side by side

@@ -39,7 +39,7 @@ class Plan:
     seconds: float = 3.0
     resume: bool = False
     workers: int = 0  # 0: half the cores, one on the CPU
-    variant_limit: float = 60.0
+    variant_limit: float = 150.0
     stage_limit: float = 240.0
     stop_after: float = float("inf")
 
@@ -56,8 +56,10 @@ def execute(plan: Plan, kind: Kind, tasks: list[Task], names: list[str], shard: 
                 append_row(plan.out, row if shard == "1/1" else row | {"shard": shard})
                 display.done(line_of(row))
 
-            settings = Settings(plan.device, plan.variants, plan.protocols, plan.seconds, logs=str(plan.out / "logs"))
-            return Runner(settings, _limits(plan), done, display.note).run(tasks)
+            limits, logs = _limits(plan), str(plan.out / "logs")
+            threads = max((os.cpu_count() or 1) // limits.workers, 1)
+            settings = Settings(plan.device, plan.variants, plan.protocols, plan.seconds, {}, threads, logs)
+            return Runner(settings, limits, done, display.note).run(tasks)
     except KeyboardInterrupt:
         return -1
     finally:

@@ -23,6 +23,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 import torch
+import torch._inductor.config
 from torch import nn
 
 from .. import api
@@ -45,6 +46,7 @@ class Settings:
     protocols: tuple[str, ...]
     seconds: float = 3.0  # of timing for each problem
     options: dict[str, Any] = dataclasses.field(default_factory=dict)  # of cudaagent.optimize
+    compile_threads: int = 1  # processes that Inductor may compile in, for each worker
     logs: str = ""  # folder for what workers printed whose problem failed
 
 
@@ -71,6 +73,7 @@ class Worker:
         self._floor: Floor = {}
         torch.set_default_device(settings.device)
         torch._dynamo.config.recompile_limit = 64
+        torch._inductor.config.compile_threads = settings.compile_threads
 
     def serve(self) -> None:
         """Sizes, then one answer a command, until the parent closes the pipe."""

@@ -29,7 +29,7 @@ _OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("--seconds", {"type": float, "default": 3.0, "help": "of timing for each problem"}),
     ("--resume", {"is_flag": True, "help": "go on with the run in --out; problems that have a row are left out"}),
     ("--workers", {"type": int, "default": 0, "help": "processes that prepare side by side; 0: half the cores"}),
-    ("--variant-limit", {"type": float, "default": 60.0, "help": "seconds to prepare one variant"}),
+    ("--variant-limit", {"type": float, "default": 150.0, "help": "seconds to prepare one variant"}),
     ("--stage-limit", {"type": float, "default": 240.0, "help": "seconds to time a problem, and to judge it"}),
     ("--stop-after", {"type": float, "default": float("inf"), "help": "start no problem after so many seconds"}),
 )
