@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import shutil
@@ -56,6 +57,7 @@ def test_six_problems_beside_torch_compile(tmp_path: pathlib.Path) -> None:
     printed = bench("kernelbench", *options(PROBLEMS, out, **more))
     rows, header = read_rows(out), read_header(out)
     assert [row["problem"] for row in rows] == header["problems"] and len(rows) == 6
+    assert header["command"].startswith("cudaagent bench kernelbench") and str(tmp_path) not in json.dumps(header)
     assert header["device_seconds"] > 0 and header["machine"]["threads"] >= 1
     for row in rows:
         assert row["status"] == "ok" and row["tried"] == ["eager", "default", "eager_tf32", "ours"], row

@@ -11,6 +11,8 @@ import pathlib
 from collections.abc import Iterable
 from typing import Any, Literal, TypedDict
 
+from ..errors import UserError
+
 Status = Literal["ok", "failed", "crashed", "timeout", "out_of_memory"]
 Mode = Literal["train", "eval"]
 Kind = Literal["kernelbench", "model"]
@@ -121,19 +123,37 @@ class Header(TypedDict, total=False):
 ROWS, HEADER = "rows.jsonl", "run.json"
 
 
-def read_rows(folder: pathlib.Path) -> list[Row]:
-    """The rows of a folder, the last one left out if it was cut short; the later of two rows of one problem counts."""
+def _parse(line: str) -> Row | None:
+    """A row, or nothing where the line was cut short or is something else."""
+    try:
+        row = json.loads(line)
+    except json.JSONDecodeError:
+        return None
+    fields = {"problem": str, "level": int, "mode": str, "status": str}
+    whole = isinstance(row, dict) and all(isinstance(row.get(name), kind) for name, kind in fields.items())
+    maps = whole and all(isinstance(row.get(name, {}), dict) for name in ("times", "judged", "floor", "not_run"))
+    return row if maps else None
+
+
+def _lines(folder: pathlib.Path) -> list[str]:
     path = folder / ROWS
+    text = path.read_text(errors="replace") if path.is_file() else ""
+    return [line for line in text.splitlines() if line.strip()]
+
+
+def read_rows(folder: pathlib.Path) -> list[Row]:
+    """The rows of a folder; what is no row is left out, and the later of two rows of one problem counts."""
     rows: dict[tuple[str, str, str], Row] = {}
-    for line in path.read_text().splitlines() if path.is_file() else ():
-        try:
-            row: Row = json.loads(line)
-            key = (row["problem"], row["mode"], row.get("shard", "") if row.get("sentinel") else "")
-        except (json.JSONDecodeError, KeyError, TypeError):
-            continue
+    for row in filter(None, map(_parse, _lines(folder))):
+        key = (row["problem"], row["mode"], row.get("shard", "") if row.get("sentinel") else "")
         rows.pop(key, None)
         rows[key] = row
     return list(rows.values())
+
+
+def count_unreadable(folder: pathlib.Path) -> int:
+    """Lines of a folder's rows that are none."""
+    return sum(_parse(line) is None for line in _lines(folder))
 
 
 def append_row(folder: pathlib.Path, row: Row) -> None:
@@ -145,13 +165,18 @@ def append_row(folder: pathlib.Path, row: Row) -> None:
 
 
 def read_header(folder: pathlib.Path) -> Header:
-    header: Header = json.loads((folder / HEADER).read_text())
+    try:
+        header: Header = json.loads((folder / HEADER).read_text())
+    except (OSError, ValueError) as error:
+        raise UserError(
+            f"{folder} holds no run of the benchmark ({HEADER} cannot be read); name the folder given to --out."
+        ) from error
     return header
 
 
 def counted(rows: Iterable[Row]) -> list[Row]:
-    """Each problem once: of a sentinel's repetitions the first."""
+    """Each problem once: a sentinel's repetitions are left out where the problem has a row of its own."""
     first: dict[tuple[str, str], Row] = {}
-    for row in rows:
+    for row in sorted(rows, key=lambda row: bool(row.get("sentinel"))):
         first.setdefault((row["problem"], row["mode"]), row)
     return list(first.values())

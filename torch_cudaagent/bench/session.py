@@ -100,7 +100,7 @@ class _Display:
 def _open_folder(plan: Plan, kind: Kind, tasks: list[Task], names: list[str], shard: str) -> list[Task]:
     """Writes the header, or compares it, and gives back what has no row yet."""
     options = {"variants": list(plan.variants), "protocols": list(plan.protocols), "seconds": plan.seconds}
-    header = make_header(kind, plan.device, shlex.join(sys.argv), options, names)
+    header = make_header(kind, plan.device, _command(), options, names)
     if not (plan.out / HEADER).is_file():
         try:
             plan.out.mkdir(parents=True, exist_ok=True)
@@ -121,6 +121,12 @@ def _open_folder(plan: Plan, kind: Kind, tasks: list[Task], names: list[str], sh
             )
     _write_header(plan.out, before | {"problems": list(dict.fromkeys(before["problems"] + names))})
     return not_done(tasks, read_rows(plan.out), shard)
+
+
+def _command() -> str:
+    """As it was typed, without folders: a run that is published says nothing of the machine's disk."""
+    words = (pathlib.PurePath(word).name if word.startswith(("/", "~", "..")) else word for word in sys.argv[1:])
+    return shlex.join(["cudaagent", *words])
 
 
 def _write_header(folder: pathlib.Path, header: Header) -> None:

@@ -11,9 +11,10 @@ from rich.console import Console
 from rich.table import Table
 
 
-def _console() -> Console:
-    console = Console()
-    return console if console.is_terminal else Console(width=140)
+def console() -> Console:
+    """Standard output; wide enough for the tables where it is no terminal."""
+    found = Console()
+    return found if found.is_terminal else Console(width=140)
 
 
 def _microseconds(value: float | None) -> str:
@@ -54,10 +55,10 @@ def regions(report: dict[str, Any]) -> None:
         if graph["why_eager"]:
             key = ("a whole graph", graph["why_eager"])
             external[key] = external.get(key, 0) + 1
-    console = _console()
-    console.print(table)
+    out = console()
+    out.print(table)
     for (operators, why), count in external.items():
-        console.print(f"with PyTorch: {count} x {operators}: {why}", markup=False)
+        out.print(f"with PyTorch: {count} x {operators}: {why}", markup=False)
 
 
 def entries(listed: list[dict[str, Any]], directory: str) -> None:
@@ -66,7 +67,7 @@ def entries(listed: list[dict[str, Any]], directory: str) -> None:
         fields = ", ".join(f"{name}={value[:20]}" for name, value in entry["fields"])
         used = datetime.datetime.fromtimestamp(entry["modified"]).isoformat(" ", "seconds")
         table.add_row(entry["digest"][:12], entry["kind"], f"{entry['bytes']:,}", used, entry["damage"] or fields)
-    _console().print(table)
+    console().print(table)
     click.echo(f"{len(listed)} entries, {sum(e['bytes'] for e in listed) / 2**20:.1f} MiB in {directory}")
 
 
@@ -92,4 +93,4 @@ def findings(found: list[dict[str, Any]]) -> None:
     table = Table("what", "state", "detail")
     for finding in found:
         table.add_row(finding["what"], finding["state"], finding["detail"])
-    _console().print(table)
+    console().print(table)
