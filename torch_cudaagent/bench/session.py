@@ -48,7 +48,7 @@ def execute(plan: Plan, kind: Kind, tasks: list[Task], names: list[str], shard: 
     """Runs what has no row yet. The number of problems without one when it ended; -1 if the user stopped it."""
     tasks = _open_folder(plan, kind, tasks, names, shard)
     began = time.monotonic()
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))  # `timeout` and schedulers send it
+    signal.signal(signal.SIGTERM, _stop)  # `timeout` and schedulers send it
     try:
         with _Display(len(tasks)) as display:
 
@@ -64,6 +64,10 @@ def execute(plan: Plan, kind: Kind, tasks: list[Task], names: list[str], shard: 
         return -1
     finally:
         _add_seconds(plan.out, time.monotonic() - began)
+
+
+def _stop(*_: object) -> None:
+    raise KeyboardInterrupt
 
 
 class _Display:
