@@ -29,6 +29,8 @@ def print_summary(console: Console, header: Header, summaries: Sequence[Summary]
     """Rates and means by protocol and level, means without what needs no work, baselines, costs, the map."""
     dirty = " with changes" if header.get("dirty") else ""
     console.print(f"{header['device']}, commit {header['commit']}{dirty}, {header['date']}", markup=False)
+    if header.get("baselines"):
+        console.print(f"BASELINES OF AN EARLIER RUN, {header['baselines']}: not for publication", markup=False)
     for summary in summaries:
         _print_state(console, summary, unreadable)
         console.print(speed_table(summary))
@@ -108,6 +110,8 @@ def print_changes(console: Console, changes: Sequence[Change]) -> None:
 
 def readme_table(header: Header, summaries: Sequence[Summary]) -> str:
     """Markdown between its markers."""
+    if header.get("baselines"):
+        raise UserError("This run took its baselines from an earlier one; publish a run without --baselines.")
     lines = [
         _BEGIN,
         f"On one {header['device']}, commit {header['commit']}, `cudaagent bench kernelbench`:",
