@@ -138,6 +138,8 @@ def test_interrupted_and_gone_on_with(tmp_path: pathlib.Path) -> None:
 
 
 def test_a_model_of_the_users(tmp_path: pathlib.Path) -> None:
+    printed = bench("model", "nosuch:thing", "--out", str(tmp_path / "none"), "--device", "cpu", code=2)
+    assert "Cannot import nosuch" in printed and not (tmp_path / "none").exists()
     (tmp_path / "net.py").write_text(
         "import torch\ndef build():\n    return torch.nn.Sequential(torch.nn.Linear(16, 16), torch.nn.GELU())\n"
     )
@@ -146,6 +148,8 @@ def test_a_model_of_the_users(tmp_path: pathlib.Path) -> None:
     bench("model", f"{tmp_path / 'net.py'}:build", *arguments)
     (row,) = read_rows(out)
     assert row["mode"] == "eval" and row["judged"]["equal"]["passed"] and row["times"]["ours"]["wall_ms"] > 0
+    arguments[1], arguments[3] = "4x15", str(tmp_path / "wrong")
+    assert "failed: RuntimeError" in bench("model", f"{tmp_path / 'net.py'}:build", *arguments, code=1)
 
 
 @pytest.mark.parametrize(

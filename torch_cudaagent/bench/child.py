@@ -12,7 +12,7 @@ import tempfile
 import time
 from typing import Any
 
-from . import worker
+from . import process
 from .row import Row
 from .tasks import Task
 from .worker import Settings
@@ -33,7 +33,7 @@ class Child:
         self.size = self.held = 0  # bytes: of inputs, weights and outputs; of device memory held now
         self.begun = self.since = time.monotonic()
         self.pipe, theirs = _context.Pipe()
-        self.process = _context.Process(target=worker.main, args=(task, settings, self.folder, excluded, theirs))
+        self.process = _context.Process(target=process.main, args=(task, settings, self.folder, excluded, theirs))
         self.process.start()
         theirs.close()
 

@@ -22,4 +22,4 @@ def _has_driver() -> bool:
 os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
 if not _has_driver() or torch.cuda._device_count_nvml() > 0:
     importlib.import_module("torch._inductor.compile_fx")
-importlib.import_module("torch_cudaagent.bench.worker")
+importlib.import_module("torch_cudaagent.bench.process")

@@ -10,14 +10,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 import gc
-import multiprocessing
-import multiprocessing.connection
-import os
 import pathlib
-import signal
-import threading
 import time
-import traceback
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
@@ -26,15 +20,14 @@ import torch
 import torch._inductor.config
 from torch import nn
 
-from .. import api
 from . import floor, measure, protocols
 from .problems import DoesNotScale
-from .row import Floor, Region, Row
+from .regions import regions
+from .row import Floor, Row
 from .tasks import Subject, Task, subject_of
 from .variants import Run, build, flags_of, share_state
 
 _INPUT_SETS = 2
-_SOURCE_LIMIT = 40_000  # characters of a kernel's source kept in a row
 
 
 @dataclasses.dataclass(frozen=True)
@@ -206,52 +199,3 @@ class Worker:
 
 def _device_name(device: str) -> str:
     return torch.cuda.get_device_name() if device == "cuda" else "cpu"
-
-
-def regions(run: Run) -> list[Region]:
-    """What explain() says of ours, with text for what a report shows."""
-    found: list[Region] = []
-    for region in api.explain(run).regions():
-        verdict = region.get("verdict", {})
-        source = region.get("source", "")
-        text = source.get("text", "") if isinstance(source, dict) else str(source)
-        entry: Region = {
-            "kind": region["kind"],
-            "nodes": list(region["nodes"]),
-            "kernel": region.get("name", ""),
-            "source": text[:_SOURCE_LIMIT],
-            "verdict": verdict.get("status", ""),
-            "why": region.get("why", ""),
-        }
-        if verdict.get("eager_us") and verdict.get("kernel_us"):
-            entry |= {"before_ms": verdict["eager_us"] / 1e3, "after_ms": verdict["kernel_us"] / 1e3}
-        found.append(entry)
-    return found
-
-
-def _end_with_parent() -> None:
-    """A parent that is gone, however it went, takes this process and all it started along, GPU memory included."""
-    parent = multiprocessing.parent_process()
-    if parent is None:
-        return
-
-    def watch(sentinel: int) -> None:
-        multiprocessing.connection.wait([sentinel])
-        os.killpg(0, signal.SIGKILL)
-
-    threading.Thread(target=watch, args=(parent.sentinel,), daemon=True).start()
-
-
-def main(task: Task, settings: Settings, folder: str, excluded: dict[str, str], pipe: Connection) -> None:
-    """The process's whole life. What it prints goes to a log beside its kernel cache."""
-    os.setsid()  # so that the parent can end compilers' and judges' processes with it
-    _end_with_parent()
-    place = pathlib.Path(folder)
-    log = os.open(place / "log.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    os.dup2(log, 1)
-    os.dup2(log, 2)
-    try:
-        Worker(task, settings, str(place / "cache"), excluded, pipe).serve()
-    except Exception as error:
-        traceback.print_exc()
-        pipe.send(("failed", status_of(error), reason(error)))

@@ -12,10 +12,11 @@ import torch
 
 from ..bench import selection
 from ..bench.problems import find_problems
-from ..bench.row import PROTOCOLS, VARIANTS, Mode
+from ..bench.row import PROTOCOLS, VARIANTS, Mode, read_rows
 from ..bench.session import Plan, execute
 from ..bench.tasks import Task
 from ..errors import UserError
+from .load import find_factory
 
 _DEFAULT_VARIANTS = "eager,default,reduce-overhead,max-autotune,half,ours"
 _SMALL = 64  # the cap of sizes on the CPU
@@ -107,8 +108,10 @@ def model(target: str, inputs: tuple[str, ...], train: bool, **values: Any) -> N
         cudaagent bench model torchvision.models:resnet18 --input 8x3x224x224 --out resnet18
     """
     plan = _plan(**values)
+    find_factory(target)
     task = Task(target, 0, "train" if train else "eval", inputs=inputs)
     _conclude(plan, execute(plan, "model", [task], [target]))
+    sys.exit(int(any(row["status"] != "ok" for row in read_rows(plan.out))))
 
 
 def _conclude(plan: Plan, left: int) -> None:

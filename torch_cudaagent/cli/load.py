@@ -50,14 +50,20 @@ def parse_input(text: str, device: str) -> torch.Tensor:
     return torch.randint(0, bound, dims, device=device, dtype=dtype)
 
 
-def load_model(target: str, inputs: Sequence[str], device: str) -> tuple[torch.nn.Module, tuple[Any, ...]]:
-    """`MODULE:FACTORY`; the factory returns a module, or (module, inputs). Inputs given on the command line win."""
+def find_factory(target: str) -> Any:
+    """What `MODULE:FACTORY` names: a function or class that makes the model, or the model."""
     module_name, _, factory_name = target.partition(":")
     if not factory_name:
         raise UserError(f"{target!r} names no factory; write MODULE:FACTORY, as in torchvision.models:resnet18.")
     factory = getattr(_import(module_name), factory_name, None)
     if factory is None:
         raise UserError(f"{module_name} has no {factory_name}; name a function or class that returns the model.")
+    return factory
+
+
+def load_model(target: str, inputs: Sequence[str], device: str) -> tuple[torch.nn.Module, tuple[Any, ...]]:
+    """`MODULE:FACTORY`; the factory returns a module, or (module, inputs). Inputs given on the command line win."""
+    factory = find_factory(target)
     made = factory() if callable(factory) and not isinstance(factory, torch.nn.Module) else factory
     model, example = made if isinstance(made, tuple) else (made, ())
     if not isinstance(model, torch.nn.Module):
