@@ -50,7 +50,8 @@ def print_summary(console: Console, header: Header, summaries: Sequence[Summary]
         console.print(speed_table(summary))
         for protocol in protocols_of(summary.rows):
             console.print(over_table(summary, protocol))
-        console.print(cost_table(summary))
+        if found := costs(summary.rows):
+            console.print(cost_table(found))
         _print_map(console, summary, top)
 
 
@@ -102,12 +103,12 @@ def over_table(summary: Summary, protocol: str) -> Table:
     return table
 
 
-def cost_table(summary: Summary) -> Table:
-    """Medians; a cell is empty where nothing was measured."""
+def cost_table(medians: dict[str, dict[str, float]]) -> Table:
+    """By variant; a cell is empty where nothing was measured."""
     units = {"prepare_s": ("to prepare, s", 1), "overhead_us": ("a call, us", 1)}
     units |= {"peak_bytes": ("peak memory, MiB", 2**20), "cache_bytes": ("cache, KiB", 2**10)}
     table = Table("median cost", *(name for name, _ in units.values()))
-    for variant, found in costs(summary.rows).items():
+    for variant, found in medians.items():
         cells = (f"{found[field] / unit:.1f}" if field in found else "" for field, (_, unit) in units.items())
         table.add_row(variant, *cells)
     return table
