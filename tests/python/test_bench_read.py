@@ -77,6 +77,13 @@ def test_no_baseline_drops_what_failed() -> None:
     assert whole.over["seed", "all", 2]["eager"] == metrics.Over(1, 1.0, 1.0)
 
 
+def test_frozen_weights_are_shown_beside_ours() -> None:
+    row = make_row("level1/1_A", ours=1.0)
+    row["times"]["ours_frozen"] = {"wall_ms": 0.8}
+    assert metrics.over_baselines([row], "seed")["ours_frozen"].geomean == pytest.approx(0.8)
+    assert metrics.speed([row], "seed").geomean == 2.0
+
+
 def test_a_win_needs_a_time_of_ours() -> None:
     """Passed, but not timed: eager's time stands for it, and that eager beats torch.compile is no win of ours."""
     row = make_row("level1/1_A", ours=None)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .metrics import BEST, floor_ms, our_time, passed, speedup
-from .row import BASELINES, Header
+from .metrics import COMPARED, floor_ms, our_time, passed, speedup
+from .row import Header
 from .summary import ALL, Summary
 
 _HEIGHT = 400
@@ -30,7 +30,7 @@ def speedups(summary: Summary, protocol: str) -> Any:
     figure = _figure(
         f"speedup by problem, {protocol} ({summary.mode} mode)", "", "baseline time / ours", yaxis={"type": "log"}
     )
-    for baseline in (*BASELINES, BEST):
+    for baseline in COMPARED:
         found = [(row, ratio) for row in summary.rows if (ratio := speedup(row, protocol, baseline=baseline))]
         if found:
             figure.add_scatter(
