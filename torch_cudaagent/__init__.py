@@ -10,8 +10,9 @@ from .backend import register as _register
 from .errors import UserError
 from .explain import Explanation
 from .options import Options
+from .profiling import Profile, profile
 
 __version__ = "0.1.0"
-__all__ = ["Explanation", "Options", "UserError", "disable", "explain", "optimize"]
+__all__ = ["Explanation", "Options", "Profile", "UserError", "disable", "explain", "optimize", "profile"]
 
 _register()

@@ -22,8 +22,10 @@ void by_running_statistics(Builder& b, const Call& c) {
   Val scale = b("reciprocal", b("sqrt", b("add", channel("running_var"), epsilon(c))));
   if (c.has("weight")) scale = b("mul", scale, channel("weight"));
   if (b.device().type == DeviceType::cpu) {
-    const Val moved = b("mul", mean, scale);
-    const Val shift = c.has("bias") ? b("sub", channel("bias"), moved) : b("neg", moved);
+    // Rounded where eager rounds: a channel has one scale and one shift, so that one rounding more is a large share of
+    // all there are.
+    const Val against = b("neg", mean);
+    const Val shift = c.has("bias") ? b("fma", against, scale, channel("bias")) : b("mul", against, scale);
     return c.yield(b("fma", x, scale, shift));
   }
   const Val y = b("mul", b("sub", x, mean), scale);

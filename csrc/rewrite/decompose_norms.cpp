@@ -35,9 +35,10 @@ Val affine(Builder& b, const Call& c, Val x, const Dims& shape, DType common) {
 /// x and the mean have one sign, as eager's has, which computes it so.
 Val scaled(Builder& b, const Call& c, Val x, const Normalised& n, const Dims& shape, DType common) {
   const Val scale = b("mul", n.inverse_deviation, parameter(b, c, "weight", shape, common));
-  Val offset = b("neg", b("mul", scale, n.mean));
-  if (c.has("bias")) offset = b("add", offset, parameter(b, c, "bias", shape, common));
-  return b("add", b("mul", x, scale), offset);
+  const Val against = b("neg", n.mean);
+  const Val offset =
+      c.has("bias") ? b("fma", against, scale, parameter(b, c, "bias", shape, common)) : b("mul", against, scale);
+  return b("fma", x, scale, offset);
 }
 
 Normalised normalise(Builder& b, Val x, const Dims& dims, double eps) {

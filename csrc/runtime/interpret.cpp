@@ -55,6 +55,10 @@ Interpreter::Interpreter(const ir::Graph& graph, TensorHost& host) : state_(std:
 Interpreter::~Interpreter() = default;
 
 std::vector<Tensor> Interpreter::run(std::span<const Tensor> inputs) const {
+  return run(inputs, [](std::size_t, const std::function<void()>& call) { call(); });
+}
+
+std::vector<Tensor> Interpreter::run(std::span<const Tensor> inputs, const Around& around) const {
   if (inputs.size() != state_->inputs.size()) {
     throw UserError("the graph was given " + std::to_string(inputs.size()) + " inputs; pass the " +
                     std::to_string(state_->inputs.size()) + " it has");
@@ -63,10 +67,12 @@ std::vector<Tensor> Interpreter::run(std::span<const Tensor> inputs) const {
   const auto at = [&](ir::ValueId value) -> Tensor& { return values.at(static_cast<std::size_t>(value)); };
   for (std::size_t i = 0; i < inputs.size(); ++i) at(state_->inputs[i]) = inputs[i];
   std::vector<Tensor> operands;
-  for (const Step& step : state_->steps) {
+  for (std::size_t n = 0; n < state_->steps.size(); ++n) {
+    const Step& step = state_->steps[n];
     operands.clear();
     for (const ir::ValueId value : step.operands) operands.push_back(at(value));
-    std::vector<Tensor> returned = step.call->run(operands);
+    std::vector<Tensor> returned;
+    around(n, [&] { returned = step.call->run(operands); });
     for (std::size_t o = 0; o < step.outputs.size(); ++o) {
       if (step.outputs[o] == ir::no_value) continue;
       if (o >= returned.size() || !returned[o]) {

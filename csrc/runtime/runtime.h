@@ -1,6 +1,7 @@
 // Public header of the room `runtime`: a plan and its loaded kernels become a Program that can be called.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -58,6 +59,9 @@ class Interpreter {
   Interpreter(const ir::Graph& graph, TensorHost& host);
   ~Interpreter();
   std::vector<Tensor> run(std::span<const Tensor> inputs) const;
+  /// The same with `around(node, call)` in place of each node's call; it must make that call once.
+  using Around = std::function<void(std::size_t node, const std::function<void()>& call)>;
+  std::vector<Tensor> run(std::span<const Tensor> inputs, const Around& around) const;
 
  private:
   struct State;

@@ -3,6 +3,7 @@
 #include <torch/library.h>
 
 #include "pipeline_workshop.h"
+#include "profile/profile.h"
 #include "torch_bridge/aten_host.h"
 #include "torch_bridge/aten_types.h"
 #include "torch_bridge/cache_ops.h"
@@ -62,6 +63,18 @@ std::string plan_graph_only(std::string graph_json, std::string options_json) {
   });
 }
 
+std::string node_costs(std::string graph_json, std::string ceilings_json) {
+  return translate_errors([&] {
+    const auto graph = parse_json(graph_json, "the graph").get<ir::Graph>();
+    const auto ceilings = parse_json(ceilings_json, "the ceilings").get<profile::Ceilings>();
+    return Json{{"nodes", profile::costs(graph)},
+                {"floors", profile::floors(graph, ceilings)},
+                {"fused", profile::fused_cost(graph)},
+                {"fused_floor", profile::fused_floor(graph, ceilings)}}
+        .dump();
+  });
+}
+
 std::string survey(std::string options_json) {
   return translate_errors([&] {
     const Options options = options_from_json(parse_json(options_json, "the options"));
@@ -84,6 +97,7 @@ TORCH_LIBRARY(cudaagent, library) {
   library.def("plan_only(str graph_json, str options_json) -> str", &plan_graph_only);
   library.def("report(int handle) -> str", &report);
   library.def("release(int handle) -> ()", &release);
+  library.def("node_costs(str graph_json, str ceilings_json) -> str", &node_costs);
   library.def("survey(str options_json) -> str", &survey);
   library.def("options(str options_json) -> str", &complete_options);
   library.def("version() -> str", &version);
@@ -95,12 +109,14 @@ TORCH_LIBRARY(cudaagent, library) {
   library.def("bind(int handle, Tensor[] bound) -> ()");
   library.def("run(int handle, Tensor[] inputs) -> Tensor?[]");
   library.def("interpret(str graph_json, Tensor[] inputs) -> Tensor?[]");
+  library.def("profile_nodes(str graph_json, Tensor[] inputs, int calls) -> str");
 }
 
 TORCH_LIBRARY_IMPL(cudaagent, CompositeExplicitAutograd, library) {
   library.impl("bind", &bind);
   library.impl("run", torch::CppFunction::makeFromBoxedFunction<&run_program>());
   library.impl("interpret", torch::CppFunction::makeFromBoxedFunction<&interpret_graph>());
+  library.impl("profile_nodes", torch::CppFunction::makeFromBoxedFunction<&profile_nodes>());
 }
 
 // `run` refuses gradients itself, bound parameters included, which a kernel of the Autograd key would not see.
@@ -108,6 +124,7 @@ TORCH_LIBRARY_IMPL(cudaagent, Autograd, library) {
   library.impl("bind", torch::CppFunction::makeFallthrough());
   library.impl("run", torch::CppFunction::makeFallthrough());
   library.impl("interpret", torch::CppFunction::makeFallthrough());
+  library.impl("profile_nodes", torch::CppFunction::makeFallthrough());
 }
 
 }  // namespace cudaagent::bridge

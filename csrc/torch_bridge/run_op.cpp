@@ -4,6 +4,8 @@
 #include <c10/core/DeviceGuard.h>
 #include <c10/core/GradMode.h>
 
+#include <chrono>
+
 #include "torch_bridge/aten_host.h"
 #include "torch_bridge/aten_types.h"
 #include "torch_bridge/dispatch_guards.h"
@@ -68,6 +70,29 @@ void interpret_graph(const c10::OperatorHandle&, torch::jit::Stack* stack) {
     const auto graph = parse_json(torch::jit::pop(*stack).toStringRef(), "the graph").get<ir::Graph>();
     const PlainDispatch plain;
     push_tensors(*stack, runtime::interpret(graph, inputs, AtenHost::get()));
+  });
+}
+
+void profile_nodes(const c10::OperatorHandle&, torch::jit::Stack* stack) {
+  translate_errors([&] {
+    const std::int64_t calls = torch::jit::pop(*stack).toInt();
+    const std::vector<Tensor> inputs = pop_tensors(*stack);
+    const auto graph = parse_json(torch::jit::pop(*stack).toStringRef(), "the graph").get<ir::Graph>();
+    const PlainDispatch plain;
+    AtenHost& host = AtenHost::get();
+    const runtime::Interpreter interpreter(graph, host);
+    Json seconds = Json::array();
+    for (std::int64_t c = 0; c < calls; ++c) {
+      std::vector<double> nodes(graph.nodes.size(), 0);
+      (void)interpreter.run(inputs, [&](std::size_t n, const std::function<void()>& call) {
+        const auto range = host.profile_range("cudaagent::node " + std::to_string(n));
+        const auto begin = std::chrono::steady_clock::now();
+        call();
+        nodes[n] = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+      });
+      seconds.push_back(nodes);
+    }
+    torch::jit::push(*stack, seconds.dump());
   });
 }
 

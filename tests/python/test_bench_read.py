@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torch_cudaagent.bench import metrics, report, summary
+from torch_cudaagent.bench.baselines import EarlierRun
 from torch_cudaagent.bench.compare import compare
 from torch_cudaagent.bench.row import (
     PROTOCOLS,
@@ -29,6 +30,7 @@ from torch_cudaagent.bench.row import (
     read_header,
     read_rows,
 )
+from torch_cudaagent.bench.score import score
 from torch_cudaagent.cli import main
 from torch_cudaagent.errors import UserError
 
@@ -291,6 +293,31 @@ def test_readme_says_that_a_run_is_not_finished(tmp_path: pathlib.Path) -> None:
     readme.write_text("<!-- cudaagent bench readme: begin --><!-- cudaagent bench readme: end -->")
     run("readme", folder, readme)
     assert "NOT FINISHED: 1 problems have no row yet: level1/2_B" in readme.read_text()
+
+
+def test_baselines_of_an_earlier_run_are_marked_and_not_published(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torch_cudaagent.bench.baselines.device_name", lambda device: "NVIDIA H200")
+    earlier = EarlierRun(write_run(tmp_path / "a", [make_row("level1/1_A")]), "cuda")
+    row = make_row("level1/1_A", 0.5)
+    for name in ("default", "max-autotune"):
+        del row["times"][name]
+    score(row)
+    assert row["judged"]["seed"]["baseline"] == "eager"
+    earlier.complete(row)
+    assert row["cached"] == ["default", "max-autotune"] and row["judged"]["seed"]["speedup"] == 4.0
+    readme = tmp_path / "README.md"
+    readme.write_text("<!-- cudaagent bench readme: begin -->\n<!-- cudaagent bench readme: end -->\n")
+    folder = write_run(tmp_path / "b", [row], baselines=earlier.name)
+    assert "publish a run without" in run("readme", folder, readme, code=2)
+    for command in (["summary", folder], ["compare", folder, folder]):
+        assert "BASELINES OF AN EARLIER RUN" in run(*command)
+    run("report", folder, "--out", tmp_path / "page.html")
+    assert f"Baselines of an earlier run, {earlier.name}" in (tmp_path / "page.html").read_text()
+    monkeypatch.setattr("torch_cudaagent.bench.baselines.device_name", lambda device: "another")
+    with pytest.raises(UserError, match="was made on NVIDIA H200"):
+        EarlierRun(tmp_path / "a", "cuda")
 
 
 def test_a_folder_without_a_run_gets_a_sentence(tmp_path: pathlib.Path) -> None:

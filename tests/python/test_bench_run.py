@@ -117,7 +117,12 @@ def test_interrupted_and_gone_on_with(tmp_path: pathlib.Path) -> None:
     out = tmp_path / "out"
     arguments = options(PROBLEMS, out, level="1,2", protocol="seed")
     running = subprocess.Popen(
-        command("kernelbench", *arguments), stdout=subprocess.PIPE, text=True, start_new_session=True
+        command("kernelbench", *arguments),
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        # A shell's background job, as a test run may be, starts with SIGINT ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     deadline = time.monotonic() + 120
     while not read_rows(out) and time.monotonic() < deadline:

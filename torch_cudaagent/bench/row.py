@@ -95,6 +95,7 @@ class Row(TypedDict, total=False):
     shard: str  # "1/4": the first of four
     seconds: float  # of the whole problem
     tried: list[str]  # variants, in the order timed
+    cached: list[str]  # variants whose times are an earlier run's: for daily use, never published
     not_run: dict[str, str]  # variant -> why: "timed out after 60 s", an exception in one line
     times: dict[str, Time]
     judged: dict[str, Judgement]  # by protocol
@@ -118,6 +119,7 @@ class Header(TypedDict, total=False):
     flags: dict[str, Any]  # TF32, precision, cudnn
     options: dict[str, Any]  # of cudaagent.optimize
     problems: list[str]  # all that were asked for, in order
+    baselines: str  # commit and date of the run that the cached baselines come from
     device_seconds: float
 
 

@@ -82,7 +82,7 @@ class Runner:
             self._lost(child, "crashed", child.how_it_ended())
             return
         kind, value, extra = event
-        if kind == "variant" and value:
+        if kind == "variant" and value and child.state == "preparing":
             self._note(f"{child.state} {child.task.name}: {value}")
         elif kind == "sized":
             child.state, child.size = "sized", value

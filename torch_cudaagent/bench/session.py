@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from ..errors import UserError
+from .baselines import EarlierRun
 from .machine import make_header
 from .row import HEADER, Header, Kind, Row, append_row, read_header, read_rows
 from .runner import Runner
@@ -42,17 +43,21 @@ class Plan:
     variant_limit: float = 150.0
     stage_limit: float = 240.0
     stop_after: float = float("inf")
+    baselines: pathlib.Path | None = None  # an earlier run's folder
 
 
 def execute(plan: Plan, kind: Kind, tasks: list[Task], names: list[str], shard: str = "1/1") -> int:
     """Runs what has no row yet. The number of problems without one when it ended; -1 if the user stopped it."""
-    tasks = _open_folder(plan, kind, tasks, names, shard)
+    earlier = EarlierRun(plan.baselines, plan.device) if plan.baselines else None
+    tasks = _open_folder(plan, kind, tasks, names, shard, earlier.name if earlier else "")
     began = time.monotonic()
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))  # `timeout` and schedulers send it
+    signal.signal(signal.SIGTERM, _stop)  # `timeout` and schedulers send it
     try:
         with _Display(len(tasks)) as display:
 
             def done(row: Row) -> None:
+                if earlier:
+                    earlier.complete(row)
                 append_row(plan.out, row if shard == "1/1" else row | {"shard": shard})
                 display.done(line_of(row))
 
@@ -64,6 +69,10 @@ def execute(plan: Plan, kind: Kind, tasks: list[Task], names: list[str], shard: 
         return -1
     finally:
         _add_seconds(plan.out, time.monotonic() - began)
+
+
+def _stop(*_: object) -> None:
+    raise KeyboardInterrupt
 
 
 class _Display:
@@ -97,10 +106,12 @@ class _Display:
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
-def _open_folder(plan: Plan, kind: Kind, tasks: list[Task], names: list[str], shard: str) -> list[Task]:
+def _open_folder(plan: Plan, kind: Kind, tasks: list[Task], names: list[str], shard: str, baselines: str) -> list[Task]:
     """Writes the header, or compares it, and gives back what has no row yet."""
     options = {"variants": list(plan.variants), "protocols": list(plan.protocols), "seconds": plan.seconds}
     header = make_header(kind, plan.device, _command(), options, names)
+    if baselines:
+        header["baselines"] = baselines
     if not (plan.out / HEADER).is_file():
         try:
             plan.out.mkdir(parents=True, exist_ok=True)
@@ -113,7 +124,7 @@ def _open_folder(plan: Plan, kind: Kind, tasks: list[Task], names: list[str], sh
     if not plan.resume:
         raise UserError(f"{plan.out} holds a run already; go on with it by --resume, or name another folder.")
     before = read_header(plan.out)
-    for field in ("device", "commit"):
+    for field in ("device", "commit", "baselines"):
         if before.get(field) != header.get(field):
             raise UserError(
                 f"The run in {plan.out} was made with {field} {before.get(field)!r}, this is {header.get(field)!r}: "
@@ -141,10 +152,12 @@ def _add_seconds(folder: pathlib.Path, seconds: float) -> None:
 
 def _limits(plan: Plan) -> Limits:
     if plan.device == "cpu":
-        return Limits(plan.variant_limit, plan.stage_limit, workers=max(plan.workers, 1), stop_after_s=plan.stop_after)
-    workers = plan.workers or max((os.cpu_count() or 2) // 2, 1)
-    memory = int(_memory_of_device() * _MEMORY_SHARE)
-    return Limits(plan.variant_limit, plan.stage_limit, memory, workers, _BATCH * workers, plan.stop_after)
+        workers, memory = max(plan.workers, 1), Limits.memory
+    else:
+        workers = plan.workers or max((os.cpu_count() or 2) // 2, 1)
+        memory = int(_memory_of_device() * _MEMORY_SHARE)
+    batch = _BATCH * workers if workers > 1 else 1
+    return Limits(plan.variant_limit, plan.stage_limit, memory, workers, batch, plan.stop_after)
 
 
 def _memory_of_device() -> int:

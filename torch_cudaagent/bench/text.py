@@ -28,7 +28,9 @@ def _level(level: int) -> str:
 
 def title(header: Header) -> str:
     dirty = " with changes" if header.get("dirty") else ""
-    return f"{header['device']}, commit {header['commit']}{dirty}, {header['date']}"
+    earlier = header.get("baselines")
+    warning = f"; BASELINES OF AN EARLIER RUN, {earlier}: not for publication" if earlier else ""
+    return f"{header['device']}, commit {header['commit']}{dirty}, {header['date']}{warning}"
 
 
 def unfinished(header: Header, summaries: Sequence[Summary]) -> str:
@@ -40,7 +42,7 @@ def unfinished(header: Header, summaries: Sequence[Summary]) -> str:
 
 def print_summary(console: Console, header: Header, summaries: Sequence[Summary], unreadable: int, top: int) -> None:
     """Rates and means by protocol and level, means without what needs no work, baselines, costs, the map."""
-    console.print(f"{title(header)}, {header['device_seconds']:.0f} s", markup=False)
+    console.print(f"{title(header)}\n{header['device_seconds']:.0f} s of the device", markup=False)
     if unreadable:
         console.print(f"{unreadable} lines of the file are no rows and were left out", markup=False)
     if owed := unfinished(header, summaries):
@@ -145,6 +147,8 @@ def readme_table(header: Header, summaries: Sequence[Summary]) -> str:
     """Markdown between its markers."""
     if not summaries:
         raise UserError("No problem of the run has ended yet; go on with it by --resume.")
+    if header.get("baselines"):
+        raise UserError("This run took its baselines from an earlier one; publish a run without --baselines.")
     lines = [
         _BEGIN,
         f"On one {header['device']}, commit {header['commit']}, `cudaagent bench {header.get('kind', 'kernelbench')}`:",

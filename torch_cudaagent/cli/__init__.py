@@ -1,6 +1,6 @@
 """The `cudaagent` command."""
 
-from . import bench
+from . import bench, profile
 from .main import main
 
-__all__ = ["bench", "main"]
+__all__ = ["bench", "main", "profile"]

@@ -27,6 +27,7 @@ _OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("--protocol", {"default": "seed,equal", "help": f"of {', '.join(PROTOCOLS)}"}),
     ("--freeze", {"is_flag": True, "help": "ours with freeze=True as well"}),
     ("--seconds", {"type": float, "default": 3.0, "help": "of timing for each problem"}),
+    ("--baselines", {"type": _FOLDER, "help": "times of torch.compile from this earlier run; for daily use only"}),
     ("--resume", {"is_flag": True, "help": "go on with the run in --out; problems that have a row are left out"}),
     ("--workers", {"type": int, "default": 0, "help": "processes that prepare side by side; 0: half the cores"}),
     ("--variant-limit", {"type": float, "default": 150.0, "help": "seconds to prepare one variant"}),
@@ -51,7 +52,8 @@ def _words(text: str, known: Sequence[str], option: str) -> tuple[str, ...]:
 
 def _plan(variants: str, protocol: str, freeze: bool, **values: Any) -> Plan:
     protocols = _words(protocol, PROTOCOLS, "--protocol")
-    wanted = {"eager", "ours", *_words(variants, VARIANTS, "--variants")}
+    named = _words(variants, VARIANTS, "--variants")
+    wanted = {"eager", "ours"} if values["baselines"] else {"eager", "ours", *named}
     wanted |= ({"ours_frozen"} if freeze else set()) | ({"eager_tf32"} if "verified" in protocols else set())
     if values["device"] == "cuda" and not torch.cuda.is_available():
         raise UserError("There is no GPU here; use --device cpu, which takes small sizes.")
