@@ -105,12 +105,12 @@ def test_means_without_constant_outputs_and_finite_only_rewrites() -> None:
     rows = [
         make_row("level1/1_A", ours=1.0),
         make_row("level1/2_B", ours=0.25, constant_output=True),
-        make_row("level1/3_C", ours=0.5, finite_only=["fixed clamp"]),
+        make_row("level1/3_C", ours=0.4, finite_only=["fixed clamp"]),
     ]
     (found,) = summary.summarise({"problems": []}, rows)
     geomeans = {view: found.speeds["seed", view, 0].geomean for view in summary.VIEWS}
-    assert geomeans["all"] == pytest.approx((2 * 8 * 4) ** (1 / 3))
-    assert geomeans["without constant outputs"] == pytest.approx(math.sqrt(8))
+    assert geomeans["all"] == pytest.approx((2 * 8 * 5) ** (1 / 3))
+    assert geomeans["without constant outputs"] == pytest.approx(math.sqrt(10))
     assert geomeans["without finite-only rewrites"] == pytest.approx(4)
 
 
@@ -272,6 +272,13 @@ def test_shards_that_disagree_are_noise() -> None:
     quick = [make_row("level1/2_B", 0.8)]
     assert compare([make_row("level1/2_B", 1.0), *shards], [*quick, *shards], "equal")[0].kind == "same"
     assert compare([make_row("level1/2_B", 1.0)], quick, "equal")[0].kind == "faster"
+
+
+def test_samples_that_scatter_are_noise() -> None:
+    steady, quick = make_row("level1/1_A", 1.0), make_row("level1/1_A", 0.8)
+    assert compare([steady], [quick], "equal")[0].kind == "faster"
+    quick["times"]["ours"] |= {"low_ms": 0.6, "high_ms": 1.0}
+    assert compare([steady], [quick], "equal")[0].kind == "same"
 
 
 def test_readme_has_the_tables_of_the_run(tmp_path: pathlib.Path) -> None:
