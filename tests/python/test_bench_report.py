@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import pathlib
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,15 +14,21 @@ import pytest
 from bench_rows import failed_row, make_row, write_run
 
 from torch_cudaagent.bench import report
+from torch_cudaagent.errors import UserError
 
 CHROMIUM = shutil.which("chromium")
 ROWS = [
     make_row("level1/1_A", 1.0),
     make_row("level1/2_B", 0.5),
     make_row("level2/3_C", 3.0, passed=False),
-    make_row("level3/4_<img src=x>", 2.0, not_run={"half": "timed out </script><script>throw 1</script>"}),
+    make_row(
+        "level3/4_<img src=x></script><script>throw 2</script> 50%",
+        12.0,
+        not_run={"half": "timed out </script><script>throw 1</script>"},
+    ),
     failed_row("level3/5_E"),
 ]
+ROWS[0]["times"]["ours"]["prepare_s"] = 7.0
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +60,19 @@ def page(page_file: pathlib.Path) -> Iterator[Any]:
         opened.problems = problems
         yield opened
         browser.close()
+
+
+def test_the_page_template_is_packed(tmp_path: pathlib.Path) -> None:
+    root = pathlib.Path(__file__).parents[2]
+    command = ["setup.py", "-q", "egg_info", "--egg-base", str(tmp_path), "build_py", "--build-lib", str(tmp_path)]
+    subprocess.run([sys.executable, *command], cwd=root, check=True, capture_output=True)
+    assert (tmp_path / "torch_cudaagent" / "bench" / "templates" / "report.html").is_file()
+
+
+def test_what_a_report_needs_is_named(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(UserError, match=r"plotly and jinja2; run `pip install 'torch_cudaagent\[bench\]'`"):
+        report.write([tmp_path], tmp_path / "report.html")
 
 
 def test_no_script_fails_and_nothing_is_fetched(page: Any) -> None:
@@ -90,6 +111,21 @@ def test_a_problem_opens_its_kernels_and_samples(page: Any) -> None:
     details.locator(".samples .boxlayer path.box").first.wait_for()
     assert "int a<b>;" in details.inner_text() and "passed" in details.inner_text()
     assert "SIGSEGV </script>" in page.locator("details.problem").nth(4).inner_text()
+
+
+def test_a_link_opens_its_problem(page: Any) -> None:
+    target = page.locator("details.problem").nth(3)
+    assert target.get_attribute("open") is None
+    page.locator("table.problems a", has_text="50%").click()
+    target.locator(".samples .boxlayer path.box").first.wait_for()
+    assert page.problems == []
+
+
+def test_summary_tables_open(page: Any) -> None:
+    for words, cell in (("Over each baseline", "best mode"), ("Median cost", "7.0"), ("Largest time", "level2/3_C")):
+        details = page.locator("details", has=page.locator("summary", has_text=words))
+        details.locator("summary").click()
+        assert cell in details.inner_text()
 
 
 def test_screenshot_is_not_blank(page: Any, tmp_path: pathlib.Path) -> None:

@@ -10,8 +10,10 @@ import math
 import statistics
 from collections.abc import Sequence
 
-from .metrics import passed, speedup
+from ..errors import UserError
+from .metrics import passed, speedup, time_of
 from .row import Row, counted
+from .summary import protocols_of
 
 _LEAST_NOISE = 0.03  # two runs of the same code differ by that much
 
@@ -27,7 +29,14 @@ class Change:
 
 
 def compare(before: Sequence[Row], after: Sequence[Row], protocol: str) -> list[Change]:
-    """Every problem of either run, in the order of the later one."""
+    """Every problem of either run, in the order of the later one.
+
+    A run that was not judged by the protocol raises UserError: no problem of it would differ.
+    """
+    for rows in (before, after):
+        judged = protocols_of(rows)
+        if judged and protocol not in judged:
+            raise UserError(f"A run was not judged by {protocol}; pass --protocol {judged[0]}, which it has.")
     old = {(row["problem"], row["mode"]): row for row in counted(before)}
     new = {(row["problem"], row["mode"]): row for row in counted(after)}
     least = max(_LEAST_NOISE, sentinel_noise(before), sentinel_noise(after))
@@ -52,9 +61,9 @@ def _spread(row: Row | None) -> float:
     """Half the distance of the quartiles of eager and ours, relative, joined."""
     found = 0.0
     for variant in ("eager", "ours"):
-        time = row.get("times", {}).get(variant, {}) if row else {}
-        if "low_ms" in time and "high_ms" in time and time.get("wall_ms"):
-            found = math.hypot(found, (time["high_ms"] - time["low_ms"]) / 2 / time["wall_ms"])
+        if row and (wall := time_of(row, variant)):
+            low, high = (time_of(row, variant, field) or wall for field in ("low_ms", "high_ms"))
+            found = math.hypot(found, (high - low) / 2 / wall)
     return found
 
 
@@ -62,8 +71,7 @@ def sentinel_noise(rows: Sequence[Row]) -> float:
     """Relative deviation of eager's time of one problem over the shards of a run; of the worst problem."""
     times: dict[tuple[str, str], list[float]] = {}
     for row in rows:
-        wall = row.get("times", {}).get("eager", {}).get("wall_ms")
-        if wall:
+        if wall := time_of(row, "eager"):
             times.setdefault((row["problem"], row["mode"]), []).append(wall)
     repeated = [values for values in times.values() if len(values) > 1]
     return max((statistics.stdev(values) / statistics.mean(values) for values in repeated), default=0.0)

@@ -1,4 +1,4 @@
-"""What a run amounts to: pass rate, faster rate, means of speedups, costs, and where time is left above the floor.
+"""What problems amount to: pass rate, faster rate, means of speedups, and where time is left above the floor.
 
 Nothing is dropped from a mean. A problem that failed, crashed, timed out or was refused counts as not passed, at the
 speed of what its user would run instead, eager; where not even eager ran, at 1. A result faster than the device can be
@@ -9,20 +9,16 @@ from __future__ import annotations
 
 import dataclasses
 import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from .row import BASELINES, PROTOCOLS, Header, Mode, Row, counted
+from .row import BASELINES, Row
 from .score import baseline_of
 
-Keep = Callable[[Row], bool]
-
-# Every mean is given over all problems, and again without those whose figure needs no work or an assumption.
-VIEWS: dict[str, Keep] = {
-    "all": lambda row: True,
-    "without constant outputs": lambda row: not row.get("constant_output"),
-    "without finite-only rewrites": lambda row: not row.get("finite_only"),
-}
+BEST = "best mode"  # of torch.compile, problem by problem; as a baseline
+# Whatever ours is held against. Frozen weights are ours too, with a promise of the user's: beside it, not the headline.
+COMPARED = (*BASELINES, BEST, "ours_frozen")
+_LEAST_MS = 1e-9  # no reading is shorter
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,18 +44,33 @@ def is_suspect(row: Row, protocol: str) -> bool:
 
 def runs_as(row: Row, protocol: str) -> str:
     """The variant whose time counts as ours."""
-    return "ours" if passed(row, protocol) and "ours" in row.get("times", {}) else "eager"
+    return "ours" if passed(row, protocol) and time_of(row, "ours") else "eager"
+
+
+def time_of(row: Row, variant: str, field: str = "wall_ms") -> float | None:
+    """None where it was not measured, or cannot be a time."""
+    times: Any = row.get("times", {})
+    found: float = times.get(variant, {}).get(field) or 0.0
+    return found if found > _LEAST_MS else None
+
+
+def our_time(row: Row, protocol: str, field: str = "wall_ms") -> float | None:
+    return time_of(row, runs_as(row, protocol), field)
 
 
 def speedup(row: Row, protocol: str, field: str = "wall_ms", baseline: str | None = None) -> float | None:
     """Over `baseline`, or the protocol's own; None where one of the two has no such time."""
-    times: Any = row.get("times", {})
-    base = times.get(baseline or baseline_of(protocol, row), {}).get(field)
-    ours = times.get(runs_as(row, protocol), {}).get(field)
+    own = baseline_of("equal" if baseline == BEST else protocol, row)
+    base = time_of(row, own if baseline in (None, BEST) else baseline, field)
+    ours = our_time(row, protocol, field)
     if not base or not ours:
         return None
-    ratio: float = base / ours
-    return min(ratio, 1.0) if is_suspect(row, protocol) else ratio
+    return min(base / ours, 1.0) if is_suspect(row, protocol) else base / ours
+
+
+def is_faster(row: Row, protocol: str) -> bool:
+    """A win: it passed, ours ran, and took less than the protocol's baseline."""
+    return runs_as(row, protocol) == "ours" and (speedup(row, protocol) or 1.0) > 1
 
 
 def geomean(values: Sequence[float]) -> float:
@@ -73,7 +84,7 @@ def speed(rows: Sequence[Row], protocol: str) -> Speed:
     return Speed(
         count=len(rows),
         passed=sum(passed(row, protocol) for row in rows) / count,
-        faster=sum(passed(row, protocol) and ratio > 1 for row, ratio in zip(rows, ratios, strict=True)) / count,
+        faster=sum(is_faster(row, protocol) for row in rows) / count,
         geomean=geomean(ratios),
         median=statistics.median(ratios) if ratios else 1.0,
         geomean_kernels=geomean([ratio or 1.0 for ratio in kernels]) if any(kernels) else None,
@@ -81,25 +92,39 @@ def speed(rows: Sequence[Row], protocol: str) -> Speed:
     )
 
 
-def over_baselines(rows: Sequence[Row], protocol: str) -> dict[str, tuple[float, int]]:
-    """Geomean over each baseline, and on how many problems it ran."""
-    found: dict[str, tuple[float, int]] = {}
-    for baseline in BASELINES:
-        ratios = [ratio for row in rows if (ratio := speedup(row, protocol, baseline=baseline))]
-        if ratios:
-            found[baseline] = geomean(ratios), len(ratios)
-    return found
+@dataclasses.dataclass(frozen=True)
+class Over:
+    """One baseline's time over ours, of `count` problems."""
+
+    count: int
+    geomean: float
+    median: float
+
+
+def over_baseline(rows: Iterable[Row], protocol: str, baseline: str) -> Over | None:
+    """None where it never ran. A problem on which only the baseline gave no time is left out, and `count` tells so;
+    one on which nothing of ours ran, eager neither, counts at 1 here too."""
+    found = [(speedup(row, protocol, baseline=baseline), our_time(row, protocol)) for row in rows]
+    ratios = [ratio or 1.0 for ratio, ours in found if ratio or ours is None]
+    return Over(len(ratios), geomean(ratios), statistics.median(ratios)) if any(ratio for ratio, _ in found) else None
+
+
+def over_baselines(rows: Sequence[Row], protocol: str) -> dict[str, Over]:
+    """By every baseline that ran, and by the best mode of torch.compile on each problem."""
+    found = {baseline: over_baseline(rows, protocol, baseline) for baseline in COMPARED}
+    return {baseline: over for baseline, over in found.items() if over}
 
 
 def floor_ms(row: Row) -> float | None:
-    """The least time, where the device's datasheet is known."""
+    """The least time, where the device's datasheet is known and anything has to move."""
     floor = row.get("floor", {})
-    return max(floor["bytes_ms"], floor.get("flops_ms", 0.0)) if "bytes_ms" in floor else None
+    least = max(floor.get("bytes_ms", 0.0), floor.get("flops_ms", 0.0))
+    return least if least > 0 else None
 
 
 def fraction(row: Row, protocol: str) -> float | None:
     """Of the roofline: floor over our time."""
-    least, ours = floor_ms(row), row.get("times", {}).get(runs_as(row, protocol), {}).get("wall_ms")
+    least, ours = floor_ms(row), our_time(row, protocol)
     return least / ours if least and ours else None
 
 
@@ -107,61 +132,7 @@ def above_floor(rows: Iterable[Row], protocol: str, count: int = 30) -> list[tup
     """The problems with the most milliseconds above their floor: where work is worth most."""
     found = []
     for row in rows:
-        least, ours = floor_ms(row), row.get("times", {}).get(runs_as(row, protocol), {}).get("wall_ms")
-        if least is not None and ours:
+        least, ours = floor_ms(row), our_time(row, protocol)
+        if least and ours:
             found.append((row, ours - least))
     return sorted(found, key=lambda pair: -pair[1])[:count]
-
-
-def costs(rows: Iterable[Row]) -> dict[str, float]:
-    """Medians over problems of what optimizing and running ours takes, torch.compile's beside it."""
-    columns: dict[str, list[float]] = {}
-    for row in rows:
-        for variant in ("ours", "default"):
-            for field in ("prepare_s", "overhead_us", "peak_bytes"):
-                value: Any = row.get("times", {}).get(variant, {}).get(field)
-                if value is not None:
-                    columns.setdefault(f"{variant} {field}", []).append(value)
-        if "cache_bytes" in row:
-            columns.setdefault("ours cache_bytes", []).append(row["cache_bytes"])
-    return {name: statistics.median(values) for name, values in columns.items()}
-
-
-@dataclasses.dataclass(frozen=True)
-class Summary:
-    """One mode of one run. `speeds` is keyed by (protocol, view, level), level 0 being all of them."""
-
-    mode: Mode
-    rows: list[Row]
-    missing: list[str]  # asked for, without a row
-    speeds: dict[tuple[str, str, int], Speed]
-
-    @property
-    def levels(self) -> list[int]:
-        return sorted({row["level"] for row in self.rows})
-
-
-def protocols_of(rows: Iterable[Row]) -> list[str]:
-    judged = {protocol for row in rows for protocol in row.get("judged", {})}
-    return [protocol for protocol in PROTOCOLS if protocol in judged]
-
-
-def summarise(header: Header, rows: Sequence[Row]) -> list[Summary]:
-    """One summary for each mode that has rows."""
-    found = []
-    rows = counted(rows)
-    for mode in ("train", "eval"):
-        mine = [row for row in rows if row["mode"] == mode]
-        if not mine:
-            continue
-        names = {row["problem"] for row in mine}
-        missing = [name for name in header.get("problems", []) if name not in names]
-        levels = [0, *sorted({row["level"] for row in mine})]
-        speeds = {
-            (protocol, view, level): speed([r for r in mine if level in (0, r["level"]) and keep(r)], protocol)
-            for protocol in protocols_of(mine)
-            for view, keep in VIEWS.items()
-            for level in levels
-        }
-        found.append(Summary(mode, mine, missing, speeds))
-    return found

@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .metrics import Summary, floor_ms, passed, runs_as, speedup
-from .row import BASELINES, Header, Row
+from .metrics import COMPARED, floor_ms, our_time, passed, speedup
+from .row import Header
+from .summary import ALL, Summary
 
-_HEIGHT = 460
+_HEIGHT = 400
+_MARGIN = {"t": 50, "b": 50}
 
 
 def _figure(title: str, x: str, y: str, **axes: Any) -> Any:
     from plotly import graph_objects
 
     figure = graph_objects.Figure()
-    figure.update_layout(title=title, height=_HEIGHT, template="plotly_white", hovermode="closest", **axes)
+    figure.update_layout(
+        title=title, height=_HEIGHT, template="plotly_white", hovermode="closest", margin=_MARGIN, **axes
+    )
     figure.update_xaxes(title=x)
     figure.update_yaxes(title=y)
     return figure
@@ -26,7 +30,7 @@ def speedups(summary: Summary, protocol: str) -> Any:
     figure = _figure(
         f"speedup by problem, {protocol} ({summary.mode} mode)", "", "baseline time / ours", yaxis={"type": "log"}
     )
-    for baseline in BASELINES:
+    for baseline in COMPARED:
         found = [(row, ratio) for row in summary.rows if (ratio := speedup(row, protocol, baseline=baseline))]
         if found:
             figure.add_scatter(
@@ -37,8 +41,11 @@ def speedups(summary: Summary, protocol: str) -> Any:
                 marker={"symbol": ["circle" if passed(row, protocol) else "x" for row, _ in found]},
                 visible=True if baseline in ("eager", "default") else "legendonly",
             )
+    if not figure.data:
+        return None
     figure.add_hline(y=1, line={"dash": "dot"})
-    figure.update_xaxes(showticklabels=len(summary.rows) <= 60)
+    figure.update_xaxes(type="category", showticklabels=len(summary.rows) <= 60)
+    figure.update_layout(legend={"title": {"text": "click to choose"}})
     return figure
 
 
@@ -46,14 +53,14 @@ def roofline(summary: Summary, protocol: str) -> Any:
     """Our time against the least the device could take; nothing can be under the line."""
     axes: Any = {"xaxis": {"type": "log"}, "yaxis": {"type": "log"}}
     figure = _figure(f"time against the floor, {protocol} ({summary.mode} mode)", "floor, ms", "time, ms", **axes)
-    found = [(row, least) for row in summary.rows if (least := floor_ms(row)) and _ours(row, protocol)]
+    found = [(row, least) for row in summary.rows if (least := floor_ms(row)) and our_time(row, protocol)]
     if not found:
         return None
     for level in summary.levels:
         mine = [(row, least) for row, least in found if row["level"] == level]
         figure.add_scatter(
             x=[least for _, least in mine],
-            y=[_ours(row, protocol) for row, _ in mine],
+            y=[our_time(row, protocol) for row, _ in mine],
             text=[row["problem"] for row, _ in mine],
             mode="markers",
             name=f"level {level}",
@@ -83,19 +90,19 @@ def errors(summary: Summary, protocol: str) -> Any:
 
 def progress(runs: Sequence[tuple[Header, Sequence[Summary]]]) -> Any:
     """Geomean of each protocol over the runs, in the order of their dates."""
-    figure = _figure("geomean over the runs", "commit", "geomean speedup")
+    figure = _figure("geomean over the runs", "commit", "geomean speedup over the protocol's baseline")
     ordered = sorted(runs, key=lambda run: run[0]["date"])
-    series: dict[str, list[tuple[str, float]]] = {}
+    series: dict[str, list[tuple[str, float, str]]] = {}
     for header, summaries in ordered:
+        label = f"{header['commit']} {header['date'][:16]}"
         for summary in summaries:
             for (protocol, view, level), found in summary.speeds.items():
-                if view == "all" and level == 0:
-                    label = f"{header['commit']} {header['date'][:10]}"
-                    series.setdefault(f"{protocol}, {summary.mode}", []).append((label, found.geomean))
+                if view == ALL and level == 0:
+                    # Runs of other problems or devices are no progress: who hovers sees which they are.
+                    about = f"{found.count} problems, {header['device']}"
+                    series.setdefault(f"{protocol}, {summary.mode}", []).append((label, found.geomean, about))
     for name, points in series.items():
-        figure.add_scatter(x=[x for x, _ in points], y=[y for _, y in points], mode="lines+markers", name=name)
-    return figure
-
-
-def _ours(row: Row, protocol: str) -> float | None:
-    return row.get("times", {}).get(runs_as(row, protocol), {}).get("wall_ms")
+        x, y, text = zip(*points, strict=True)
+        figure.add_scatter(x=x, y=y, text=text, mode="lines+markers", name=name)
+    figure.update_xaxes(type="category")
+    return figure if series else None

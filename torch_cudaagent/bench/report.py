@@ -10,8 +10,10 @@ from typing import Any
 
 from ..errors import UserError
 from . import plots
-from .metrics import Summary, fraction, passed, protocols_of, speedup, summarise
+from .metrics import above_floor, floor_ms, fraction, our_time, passed, speedup
 from .row import Header, Row, count_unreadable, read_header, read_rows
+from .summary import ALL, Summary, costs, protocols_of, summarise
+from .text import unfinished
 
 _NEEDS = ("plotly", "jinja2")
 
@@ -42,6 +44,7 @@ def render(runs: Sequence[tuple[Header, Sequence[Summary]]], unreadable: int = 0
     return environment.get_template("report.html").render(
         header=header,
         unreadable=unreadable,
+        unfinished=unfinished(header, summaries),
         summaries=[_section(summary) for summary in summaries],
         plots=_script_json(_figures(runs)),
         samples=_script_json({key(row): _samples(row) for summary in summaries for row in summary.rows}),
@@ -71,15 +74,28 @@ def _figures(runs: Sequence[tuple[Header, Sequence[Summary]]]) -> list[Any]:
 
 def _section(summary: Summary) -> dict[str, Any]:
     protocols = protocols_of(summary.rows)
+    first = next(iter(protocols), "")
     speeds = [
         {"protocol": protocol, "level": level or "all", "view": view, "speed": speed}
-        for (protocol, view, level), speed in summary.speeds.items()
-        if view == "all" or speed.count < summary.speeds[protocol, "all", level].count
+        for (protocol, view, level), speed in summary.shown()
+    ]
+    over = [
+        {"protocol": protocol, "level": level or "all", "baseline": baseline, "over": found}
+        for (protocol, view, level), by_baseline in summary.over.items()
+        if view == ALL
+        for baseline, found in by_baseline.items()
+    ]
+    above = [
+        {"key": key(row), "row": row, "ours": our_time(row, first), "floor": floor_ms(row), "above": excess}
+        for row, excess in above_floor(summary.rows, first)
     ]
     return {
         "mode": summary.mode,
         "missing": summary.missing,
         "speeds": speeds,
+        "over": over,
+        "costs": costs(summary.rows),
+        "above": above,
         "protocols": protocols,
         "rows": [_row(row, protocols) for row in summary.rows],
     }

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import Any, Literal, TypedDict
 
 from ..errors import UserError
+from .schema import fits
 
 Status = Literal["ok", "failed", "crashed", "timeout", "out_of_memory"]
 Mode = Literal["train", "eval"]
@@ -129,12 +130,12 @@ def _parse(line: str) -> Row | None:
     """A row, or nothing where the line was cut short or is something else."""
     try:
         row = json.loads(line)
-    except json.JSONDecodeError:
+    except (json.JSONDecodeError, RecursionError):
         return None
-    fields = {"problem": str, "level": int, "mode": str, "status": str}
-    whole = isinstance(row, dict) and all(isinstance(row.get(name), kind) for name, kind in fields.items())
-    maps = whole and all(isinstance(row.get(name, {}), dict) for name in ("times", "judged", "floor", "not_run"))
-    return row if maps else None
+    if not fits(row, Row) or not row.keys() >= {"problem", "level", "mode", "status"}:
+        return None
+    found: Row = {"reason": "", **row}
+    return found
 
 
 def _lines(folder: pathlib.Path) -> list[str]:
@@ -167,13 +168,17 @@ def append_row(folder: pathlib.Path, row: Row) -> None:
 
 
 def read_header(folder: pathlib.Path) -> Header:
+    damage = ""
     try:
-        header: Header = json.loads((folder / HEADER).read_text())
-    except (OSError, ValueError) as error:
-        raise UserError(
-            f"{folder} holds no run of the benchmark ({HEADER} cannot be read); name the folder given to --out."
-        ) from error
-    return header
+        header = json.loads((folder / HEADER).read_text())
+        if not fits(header, Header) or not header.keys() >= {"device", "commit", "date"}:
+            damage = "is not what a run writes"
+    except (OSError, ValueError, RecursionError):
+        damage = "cannot be read"
+    if damage:
+        raise UserError(f"{folder} holds no run of the benchmark ({HEADER} {damage}); name the folder given to --out.")
+    found: Header = {"problems": [], "device_seconds": 0.0, "command": "", **header}
+    return found
 
 
 def counted(rows: Iterable[Row]) -> list[Row]:

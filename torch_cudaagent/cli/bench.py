@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import pathlib
 import sys
@@ -11,9 +10,9 @@ from typing import Any
 import click
 
 from ..bench.compare import compare as compare_rows
-from ..bench.metrics import Summary, summarise
 from ..bench.row import PROTOCOLS, Header, count_unreadable, read_header, read_rows
-from ..bench.text import print_changes, print_summary, readme_table, with_table
+from ..bench.summary import Summary, as_json, summarise
+from ..bench.text import print_changes, print_summary, readme_table, title, unfinished, with_table
 from .bench_run import kernelbench, model
 from .main import main
 from .show import console
@@ -38,22 +37,16 @@ def _read(folder: pathlib.Path) -> tuple[Header, list[Summary]]:
 @bench.command()
 @click.argument("folder", type=_FOLDER)
 @click.option("--top", default=30, show_default=True, help="problems to list with the largest time above their floor")
-@click.option("--json", "as_json", is_flag=True, help="print JSON instead of tables")
-def summary(folder: pathlib.Path, top: int, as_json: bool) -> None:
+@click.option("--json", "json_wanted", is_flag=True, help="print JSON instead of tables")
+def summary(folder: pathlib.Path, top: int, json_wanted: bool) -> None:
     """Show what a run amounts to: rates, means, costs, and where time is left."""
     header, summaries = _read(folder)
-    if as_json:
-        click.echo(json.dumps({"header": header, "summaries": [_plain(found) for found in summaries]}))
+    unreadable = count_unreadable(folder)
+    if json_wanted:
+        document: dict[str, Any] = {"header": header, "summaries": [as_json(found) for found in summaries]}
+        click.echo(json.dumps(document | {"finished": not unfinished(header, summaries), "unreadable": unreadable}))
     else:
-        print_summary(console(), header, summaries, count_unreadable(folder), top)
-
-
-def _plain(found: Summary) -> dict[str, Any]:
-    speeds = [
-        {"protocol": protocol, "view": view, "level": level} | dataclasses.asdict(speed)
-        for (protocol, view, level), speed in found.speeds.items()
-    ]
-    return {"mode": found.mode, "problems": len(found.rows), "missing": found.missing, "speeds": speeds}
+        print_summary(console(), header, summaries, unreadable, top)
 
 
 @bench.command()
@@ -79,8 +72,8 @@ def report(folders: tuple[pathlib.Path, ...], out: pathlib.Path) -> None:
 @click.option("--fail", is_flag=True, help="exit with 1 if anything got slower or broke")
 def compare(before: pathlib.Path, after: pathlib.Path, protocol: str, fail: bool) -> None:
     """Show what got faster, slower, broke or was mended between two runs, beyond their noise."""
-    for folder in (before, after):
-        read_header(folder)
+    for word, folder in (("before", before), ("after", after)):
+        click.echo(f"{word}: {title(read_header(folder))}")
     changes = compare_rows(read_rows(before), read_rows(after), protocol)
     print_changes(console(), changes)
     sys.exit(int(fail and any(change.kind in ("slower", "broke", "gone") for change in changes)))
