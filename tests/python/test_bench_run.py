@@ -186,3 +186,13 @@ def test_nothing_is_left_when_the_run_is_killed(how: signal.Signals, tmp_path: p
     size = os.path.getsize(mark)
     time.sleep(1)
     assert os.path.getsize(mark) == size
+
+
+def test_no_mode_of_ours_is_timed_with_a_model(tmp_path: pathlib.Path) -> None:
+    """A default device, for one, is a mode that every operator passes."""
+    (tmp_path / "kb" / "level1").mkdir(parents=True)
+    statement = "assert torch.compiler.is_compiling() or torch._C._len_torch_function_stack() == 0"
+    (tmp_path / "kb" / "level1" / "1_Modes.py").write_text(BODY.format(statement))
+    bench("kernelbench", *options(tmp_path / "kb", tmp_path / "out", level=1, protocol="seed"))
+    (row,) = read_rows(tmp_path / "out")
+    assert row["status"] == "ok" and row["tried"] == ["eager", "ours"], row

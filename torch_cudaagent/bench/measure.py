@@ -21,11 +21,11 @@ _MARK = "cudaagent.bench/"
 
 
 class Device:
-    """What timing needs of the device that torch creates tensors on."""
+    """What timing needs of a device, "cpu" or "cuda"."""
 
-    def __init__(self) -> None:
-        self.cuda = torch.get_default_device().type == "cuda"
-        self._flushed = torch.empty(FLUSHED_BYTES, dtype=torch.int8) if self.cuda else None
+    def __init__(self, name: str) -> None:
+        self.cuda = name == "cuda"
+        self._flushed = torch.empty(FLUSHED_BYTES, dtype=torch.int8, device="cuda") if self.cuda else None
 
     def wait(self) -> None:
         if self.cuda:
@@ -38,9 +38,8 @@ class Device:
         self.wait()
 
 
-def time_variants(runs: dict[str, Run], inputs: list[Args], seconds: float) -> dict[str, Time]:
+def time_variants(runs: dict[str, Run], inputs: list[Args], seconds: float, device: Device) -> dict[str, Time]:
     """Rounds of all variants, forwards and backwards in turn, for about `seconds`."""
-    device = Device()
     walls: dict[str, list[float]] = {name: [] for name in runs}
     launches: dict[str, list[float]] = {name: [] for name in runs}
     names = list(runs)
@@ -124,10 +123,9 @@ def _peak(run: Run, args: Args, name: str) -> int:
     return torch.cuda.max_memory_allocated() - before
 
 
-def warm_up(run: Run, inputs: list[Args], name: str) -> None:
+def warm_up(run: Run, inputs: list[Args], name: str, device: Device) -> None:
     """Three calls: CUDA graphs are recorded in the second or third."""
     with flags_of(name):
         for k in range(3):
             run(*inputs[k % len(inputs)])
-        if torch.get_default_device().type == "cuda":
-            torch.cuda.synchronize()
+        device.wait()

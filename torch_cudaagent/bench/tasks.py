@@ -30,7 +30,11 @@ class Task:
 
 
 class Subject(Protocol):
-    """Makes equal models, and inputs that depend on a seed alone, on torch's default device."""
+    """Makes equal models, and inputs that depend on a seed alone, on its device.
+
+    That device is torch's default only while something is made: as a default it is a mode that every call of an
+    operator passes, and would be timed with the models.
+    """
 
     def make(self) -> nn.Module: ...
 
@@ -40,8 +44,8 @@ class Subject(Protocol):
 class KernelBenchSubject:
     """Each model comes from a module of its own: no compiler meets what another left in the code objects."""
 
-    def __init__(self, task: Task) -> None:
-        self._task = task
+    def __init__(self, task: Task, device: str) -> None:
+        self._task, self._device = task, device
         self._count = 0
         self._problem = self._load()
 
@@ -51,20 +55,21 @@ class KernelBenchSubject:
 
     def make(self) -> nn.Module:
         torch.manual_seed(WEIGHTS_SEED)
-        return self._load().make().train(self._task.mode == "train")
+        with torch.device(self._device):
+            return self._load().make().train(self._task.mode == "train")
 
     def inputs(self, seed: int) -> tuple[Any, ...]:
         torch.manual_seed(seed)
-        return tuple(self._problem.get_inputs())
+        with torch.device(self._device):
+            return tuple(self._problem.get_inputs())
 
 
 class ModelSubject:
     """A user's model. Seed 0 gives the factory's inputs, others are drawn like them or permuted."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: Task, device: str) -> None:
         from ..cli.load import load_model
 
-        device = str(torch.get_default_device())
         self._model, self._example = load_model(task.name, task.inputs, device)
         self._train = task.mode == "train"
 
@@ -83,5 +88,5 @@ def _like(x: torch.Tensor) -> torch.Tensor:
     return torch.randn_like(x) * spread + x.mean()
 
 
-def subject_of(task: Task) -> Subject:
-    return KernelBenchSubject(task) if task.path else ModelSubject(task)
+def subject_of(task: Task, device: str) -> Subject:
+    return KernelBenchSubject(task, device) if task.path else ModelSubject(task, device)

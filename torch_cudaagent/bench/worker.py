@@ -64,7 +64,6 @@ class Worker:
         self._seconds = dict.fromkeys(settings.variants, 0.0)
         self._runs: dict[str, Run] = {}
         self._floor: Floor = {}
-        torch.set_default_device(settings.device)
         torch._dynamo.config.recompile_limit = 64
         torch._inductor.config.compile_threads = settings.compile_threads
 
@@ -83,16 +82,19 @@ class Worker:
     def _size(self) -> int:
         """Bytes of inputs, weights and outputs, counted without making them."""
         try:
-            with torch.device("meta"):
-                subject = subject_of(self._task)
-                self._floor = floor.count(subject.make(), subject.inputs(0))
+            subject = subject_of(self._task, "meta")
+            self._floor = floor.count(subject.make(), subject.inputs(0))
         except Exception:  # a problem that cannot run without data is met on the device
             self._floor = {}
         return self._floor.get("bytes", 0)
 
     @functools.cached_property
     def _subject(self) -> Subject:
-        return subject_of(self._task)
+        return subject_of(self._task, self._settings.device)
+
+    @functools.cached_property
+    def _device(self) -> measure.Device:
+        return measure.Device(self._settings.device)
 
     def _held(self) -> int:
         gc.collect()
@@ -157,9 +159,9 @@ class Worker:
         with torch.no_grad():
             for variant in list(self._runs):
                 self._pipe.send(("variant", variant, 0))
-                self._attempt(variant, lambda v=variant: measure.warm_up(self._runs[v], inputs, v))  # type: ignore[misc]
+                self._attempt(variant, lambda v=variant: measure.warm_up(self._runs[v], inputs, v, self._device))  # type: ignore[misc]
             self._pipe.send(("variant", "", 0))
-            times = measure.time_variants(self._runs, inputs, self._settings.seconds)
+            times = measure.time_variants(self._runs, inputs, self._settings.seconds, self._device)
         for name, found in times.items():
             found["prepare_s"] = round(self._seconds[name], 3)
         ours = times.get("ours", {}).get("wall_ms")
