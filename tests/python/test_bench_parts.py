@@ -30,6 +30,10 @@ class Process:
     state: str = "sizing"
     held: int = 0
 
+    @property
+    def host_estimate(self) -> int:
+        return 2 * self.estimate
+
 
 NEXT = {"sizing": "sized", "preparing": "prepared", "timing": "timed", "judging": "leaving", "leaving": "gone"}
 
@@ -42,7 +46,7 @@ NEXT = {"sizing": "sized", "preparing": "prepared", "timing": "timed", "judging"
     picks=st.randoms(use_true_random=False),
 )
 def test_a_problem_is_timed_alone_and_all_are_judged(sizes: list[int], workers: int, batch: int, picks: Any) -> None:
-    scheduler = Scheduler(Limits(memory=100, workers=workers, batch=batch))
+    scheduler = Scheduler(Limits(memory=100, host_memory=130, workers=workers, batch=batch))
     waiting, children, judged = [Process(size) for size in sizes], list[Process](), 0
     for _ in range(5000):
         moved = False
@@ -57,6 +61,7 @@ def test_a_problem_is_timed_alone_and_all_are_judged(sizes: list[int], workers: 
         assert sum(child.state in ("preparing", "judging") for child in busy) <= workers
         working = [child for child in busy if child.state in ("preparing", "judging", "timing")]
         if len(working) > 1:
+            assert sum(c.host_estimate for c in working if c.state != "timing") <= 130
             assert sum(c.held for c in children) + sum(c.estimate for c in working) <= 100
         if not moved and not busy:
             scheduler.settle(children)  # type: ignore[arg-type]

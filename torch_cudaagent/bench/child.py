@@ -42,6 +42,11 @@ class Child:
         """Bytes of device memory that its next step may take: variants in turn, each with intermediates."""
         return max(6 * self.size, 1 << 30)
 
+    @property
+    def host_estimate(self) -> int:
+        """Bytes of host memory that its next step may take: proofs go through it, a float in double and a few more."""
+        return 8 * self.size + (4 << 30)
+
     def order(self, command: str, state: str) -> None:
         self.state, self.variant, self.since = state, "", time.monotonic()
         with contextlib.suppress(OSError):  # it died: met when its pipe is read

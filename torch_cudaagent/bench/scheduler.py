@@ -14,6 +14,7 @@ class Limits:
     variant_s: float = 150.0  # to compile or optimize one variant and call it once
     stage_s: float = 240.0  # for counting, for timing and for judging
     memory: int = 1 << 62  # of the device, for all processes
+    host_memory: int = 1 << 62  # for all processes
     workers: int = 1  # at work side by side
     batch: int = 1  # problems prepared before they are timed
     stop_after_s: float = float("inf")  # start no problem later than that
@@ -64,5 +65,7 @@ class Scheduler:
         prepared = [c for c in children if c.state == "prepared"]
         if not working and not prepared:
             return True
+        if sum(c.host_estimate for c in working) + child.host_estimate > self._limits.host_memory:
+            return False
         needed = sum(c.held for c in children) + sum(c.estimate for c in working)
         return needed + child.estimate + max((c.estimate for c in prepared), default=0) <= self._limits.memory

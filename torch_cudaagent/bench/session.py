@@ -25,7 +25,7 @@ from .selection import not_done
 from .tasks import Task
 from .worker import Settings
 
-_MEMORY_SHARE = 0.85  # of the device's memory, for all processes together
+_MEMORY_SHARE = 0.85  # of the device's memory, and of the host's, for all processes together
 _BATCH = 3  # problems a worker prepares before timing begins
 
 
@@ -157,7 +157,8 @@ def _limits(plan: Plan) -> Limits:
         workers = plan.workers or max((os.cpu_count() or 2) // 2, 1)
         memory = int(_memory_of_device() * _MEMORY_SHARE)
     batch = _BATCH * workers if workers > 1 else 1
-    return Limits(plan.variant_limit, plan.stage_limit, memory, workers, batch, plan.stop_after)
+    host = int(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") * _MEMORY_SHARE)
+    return Limits(plan.variant_limit, plan.stage_limit, memory, host, workers, batch, plan.stop_after)
 
 
 def _memory_of_device() -> int:
