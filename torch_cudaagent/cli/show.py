@@ -36,8 +36,11 @@ def rms(errors: list[float | None]) -> float:
 
 
 def regions(report: dict[str, Any]) -> None:
-    """One row a region: kernel, operators, error against fp64 with eager's beside it, time before and after."""
-    table = Table("region", "operators", "rms error vs fp64 (eager's)", "before us", "after us", "x")
+    """Equal regions in one row: kernel, operators, error against fp64 with eager's beside it, times of one of them."""
+    table = Table("region", "count", "operators", "rms error vs fp64 (eager's)", "before us", "after us", "x")
+    table.columns[0].no_wrap = True  # a name is looked for whole
+    table.columns[2].overflow = "fold"
+    generated: dict[tuple[str, ...], int] = {}
     external: dict[tuple[str, str], int] = {}
     for graph in report["graphs"]:
         for region in (region for program in graph["programs"] for region in program["regions"]):
@@ -49,12 +52,14 @@ def regions(report: dict[str, Any]) -> None:
                 verdict = region.get("verdict", {})
                 before, after = verdict.get("eager_us", 0), verdict.get("kernel_us", 0)
                 ratio = f"{before / after:.2f}" if before and after else ""
-                table.add_row(
-                    region["name"], operators, worst(region), _microseconds(before), _microseconds(after), ratio
-                )
+                times = _microseconds(before), _microseconds(after), ratio
+                row = (region["name"], operators, worst(region), *times)
+                generated[row] = generated.get(row, 0) + 1
         if graph["why_eager"]:
             key = ("a whole graph", graph["why_eager"])
             external[key] = external.get(key, 0) + 1
+    for (name, *columns), count in generated.items():
+        table.add_row(name, str(count), *columns)
     out = console()
     out.print(table)
     for (operators, why), count in external.items():
